@@ -6,6 +6,7 @@ use super::values::{DurationValue, from_text, seconds, text_or_table, web_url};
 use serde::Deserialize;
 use smart_default::SmartDefault;
 use std::fmt;
+use std::os::unix::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -220,10 +221,13 @@ impl FromStr for OriginUrl {
         let fault = |expected: &str| Err(format!("`{shown}`: {expected}"));
         if let Some(path) = text.strip_prefix("unix:") {
             let path = Path::new(path.strip_prefix("//").unwrap_or(path));
-            if path.is_absolute() && path.file_name().is_some() {
+            let is_address = SocketAddr::from_pathname(path).is_ok();
+            if is_address && path.is_absolute() && path.file_name().is_some() {
                 return Ok(Self::Socket(path.to_owned()));
             }
-            return fault("write the whole path of the socket, such as `unix:/run/app.sock`");
+            return fault(
+                "write the whole path of the socket, such as `unix:/run/app.sock`, in at most 107 bytes",
+            );
         }
         let no_url = || format!("invalid origin `{shown}`: expected a URL such as `http://127.0.0.1:3000`");
         let url = web_url(text).filter(|url| url.port() != Some(0)).ok_or_else(no_url)?;
@@ -273,6 +277,7 @@ mod tests {
             "http://h:0",
             "http://h:99999",
             "unix:/",
+            &format!("unix:/{}", "a".repeat(107)),
         ] {
             assert_eq!(shown(bad), None, "{bad}");
         }

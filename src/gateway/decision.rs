@@ -37,6 +37,10 @@ pub enum Decision {
 /// What a client reads whose body is too large, announced or not.
 pub const BODY_TOO_LARGE: &str = "the body of the request is larger than this server takes";
 
+/// The largest body of an answer of the gateway's own that is counted with its request, as those of refusals are: it leaves
+/// in one piece with its head, if the client is still there.
+const SENT_AT_ONCE: usize = 1_024;
+
 /// A request of a site, and under which policy and when it is judged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JudgeInput<'a> {
@@ -202,9 +206,9 @@ impl Gateway {
         let added = robots_fields::fields(policy, site, &judged.identity, target.judged());
         let is_recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
         let kind = is_recorded.then(|| judged.kind(site));
-        // What is answered here is counted with the body that it is answered with.
+        let has_body = is_for_client && !input.incoming.head.is_head();
         let bytes = match &decision {
-            Decision::Answer(answer) if is_for_client && !input.incoming.head.is_head() => answer.body.len(),
+            Decision::Answer(answer) if has_body && answer.body.len() <= SENT_AT_ONCE => answer.body.len(),
             _ => 0,
         };
         let event = kind.and_then(|kind| self.count(input, &judged, &context.request_id, (kind, bytes)));
@@ -213,8 +217,7 @@ impl Gateway {
         (context.labels, context.added) = (labels, added);
         context.event = event.map(|event| self.pending.insert(event));
         context.diverted = judged.set.filter(|_| judged.action == Action::Divert).map(Arc::clone);
-        let is_answered = matches!(decision, Decision::Answer(_));
-        context.counted = kind.filter(|_| !is_answered).map(|_| (judged.identity, judged.proof));
+        context.counted = kind.filter(|_| bytes == 0).map(|_| (judged.identity, judged.proof));
         decision
     }
 

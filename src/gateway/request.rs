@@ -20,7 +20,7 @@ pub struct RequestContext<'p> {
     pub(super) slot: Option<usize>,
     /// Where the event waits for the status of the answer.
     pub(super) event: Option<usize>,
-    /// Whom it was counted for, with which proof, where what it is answered with is not known yet.
+    /// Whom it was counted for, with which proof, where what it is sent is counted at its end.
     pub(super) counted: Option<(Arc<Identity>, Proof)>,
     /// For whom it is decided.
     pub(super) decided_for: DecidedFor,

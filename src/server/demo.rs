@@ -42,7 +42,7 @@ const SHORT_BROWSER: &str = "Mozilla/5.0 (X11) Firefox/140.0";
 
 /// Why a demonstration or a self-test comes to nothing.
 #[derive(Debug, thiserror::Error)]
-pub enum DemoError {
+pub enum BuiltInOriginError {
     /// The loopback has no free port.
     #[error(transparent)]
     Bind(#[from] SocketError),
@@ -67,7 +67,7 @@ impl DemoOrigin {
     ///
     /// # Errors
     /// When no port or no folder can be had.
-    pub fn prepare(arguments: &mut Arguments) -> Result<Self, DemoError> {
+    pub fn prepare(arguments: &mut Arguments) -> Result<Self, BuiltInOriginError> {
         let demo = Self::with_robots(SAMPLE)?;
         let folder = &demo.folder;
         let robots = folder.join("robots.txt");
@@ -85,16 +85,16 @@ impl DemoOrigin {
     }
 
     /// The origin alone, with this robots.txt in its folder.
-    pub(super) fn with_robots(rules: &str) -> Result<Self, DemoError> {
+    pub(super) fn with_robots(rules: &str) -> Result<Self, BuiltInOriginError> {
         let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
         let address = listener
             .local_addr()
             .map_err(|source| SocketError { address: "127.0.0.1:0".to_owned(), source })?;
         let base = std::env::temp_dir();
-        let folder =
-            private_folder(&base, "robots-gateway-demo").map_err(|error| DemoError::Sample(base, error))?;
+        let folder = private_folder(&base, "robots-gateway-demo")
+            .map_err(|error| BuiltInOriginError::Sample(base, error))?;
         let robots = folder.join("robots.txt");
-        std::fs::write(&robots, rules).map_err(|error| DemoError::Sample(robots, error))?;
+        std::fs::write(&robots, rules).map_err(|error| BuiltInOriginError::Sample(robots, error))?;
         Ok(Self { listener, address, folder })
     }
 

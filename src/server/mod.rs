@@ -15,7 +15,7 @@ mod serve;
 mod services;
 mod workers;
 
-pub use demo::{DemoError, DemoOrigin, record_made_hour};
+pub use demo::{BuiltInOriginError, DemoOrigin, record_made_hour};
 pub use memory::MemoryServer;
 pub use pages::Pages;
 pub use self_test::SelfTest;

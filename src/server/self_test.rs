@@ -4,7 +4,7 @@
 //! It shows that this program, on this machine, with these files, refuses a crawler, lets a person through and serves
 //! the robots.txt of each site. Whether origins answer is not its question, so they are not asked.
 
-use super::demo::{BROWSER, CRAWLER, DemoError, DemoOrigin};
+use super::demo::{BROWSER, BuiltInOriginError, CRAWLER, DemoOrigin};
 use crate::config::{Config, HostPattern, ListenerConfig, SELF_TEST_HOST};
 use crate::policy::Policy;
 use crate::process::terminate;
@@ -28,7 +28,7 @@ const MOST_BYTES: u64 = 64 << 20;
 pub struct SelfTest {
     /// The built-in origin.
     pub origin: Arc<DemoOrigin>,
-    asking: Option<JoinHandle<Result<(), DemoError>>>,
+    asking: Option<JoinHandle<Result<(), BuiltInOriginError>>>,
 }
 
 /// A site, and what it has to serve.
@@ -43,7 +43,7 @@ impl SelfTest {
     ///
     /// # Errors
     /// When there is none.
-    pub fn prepare() -> Result<Self, DemoError> {
+    pub fn prepare() -> Result<Self, BuiltInOriginError> {
         Ok(Self { origin: Arc::new(DemoOrigin::with_robots(RULES)?), asking: None })
     }
 
@@ -60,9 +60,9 @@ impl SelfTest {
         &mut self,
         policy: &Policy,
         listeners: &[(TcpListener, ListenerConfig)],
-    ) -> Result<(), DemoError> {
+    ) -> Result<(), BuiltInOriginError> {
         let address = listeners.first().and_then(|(listener, _)| listener.local_addr().ok());
-        let address = address.ok_or_else(|| DemoError::Test("nothing listens".to_owned()))?;
+        let address = address.ok_or_else(|| BuiltInOriginError::Test("nothing listens".to_owned()))?;
         let sites: Vec<ExpectedSite> =
             policy.sites().iter().map(|site| ExpectedSite::of(policy, &site.config.hosts)).collect();
         let asking = move || {
@@ -71,7 +71,7 @@ impl SelfTest {
             asked
         };
         let thread = std::thread::Builder::new().name("self-test".to_owned());
-        let wrong = |error| DemoError::Test(format!("there is no thread for it: {error}"));
+        let wrong = |error| BuiltInOriginError::Test(format!("there is no thread for it: {error}"));
         self.asking = Some(thread.spawn(asking).map_err(wrong)?);
         Ok(())
     }
@@ -80,9 +80,9 @@ impl SelfTest {
     ///
     /// # Errors
     /// The first answer that was wrong.
-    pub fn end(&mut self) -> Result<(), DemoError> {
+    pub fn end(&mut self) -> Result<(), BuiltInOriginError> {
         let asked = self.asking.take().map(JoinHandle::join);
-        let gone = || DemoError::Test("it was never asked".to_owned());
+        let gone = || BuiltInOriginError::Test("it was never asked".to_owned());
         asked.and_then(Result::ok).ok_or_else(gone)?
     }
 }
@@ -99,11 +99,12 @@ impl ExpectedSite {
 }
 
 /// Asks each site as a crawler and as a person.
-fn ask(url: &str, sites: &[ExpectedSite]) -> Result<(), DemoError> {
+fn ask(url: &str, sites: &[ExpectedSite]) -> Result<(), BuiltInOriginError> {
     let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(false);
     let agent = ureq::Agent::from(config.max_redirects(0).proxy(None).build());
-    let get = |host: &str, path: &str, header: &str| -> Result<(u16, Vec<u8>), DemoError> {
-        let silent = |error| DemoError::Test(format!("{path} of `{host}` was not answered: {error}"));
+    let get = |host: &str, path: &str, header: &str| -> Result<(u16, Vec<u8>), BuiltInOriginError> {
+        let silent =
+            |error| BuiltInOriginError::Test(format!("{path} of `{host}` was not answered: {error}"));
         let request = agent.get(format!("{url}{path}")).header("Host", host).header("User-Agent", header);
         let mut answer = request.call().map_err(silent)?;
         let body = answer.body_mut().with_config().limit(MOST_BYTES).read_to_vec().map_err(silent)?;
@@ -131,6 +132,6 @@ fn ask(url: &str, sites: &[ExpectedSite]) -> Result<(), DemoError> {
     Ok(())
 }
 
-fn check(is_right: bool, wrong: impl Fn() -> String) -> Result<(), DemoError> {
-    if is_right { Ok(()) } else { Err(DemoError::Test(wrong())) }
+fn check(is_right: bool, wrong: impl Fn() -> String) -> Result<(), BuiltInOriginError> {
+    if is_right { Ok(()) } else { Err(BuiltInOriginError::Test(wrong())) }
 }

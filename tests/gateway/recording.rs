@@ -209,7 +209,10 @@ fn the_report_has_the_bytes_that_each_crawler_was_sent() {
         // robots.txt is none of what is judged.
         sent += if target == "/robots.txt" { 0 } else { answer.body.len() };
     }
-    assert!(client.send(&head("/open").by(GPTBOT)).body.is_empty());
+    for (target, status) in [("/open", 200), ("/private", 403)] {
+        let answer = client.send(&head(target).by(GPTBOT));
+        assert_eq!((answer.status, answer.body.len()), (status, 0), "{target}");
+    }
     client.send(&get("/open").by(CHROME)).came_from_origin();
     let state = gateway.folder().join("state").display().to_string();
     let told = || {
@@ -217,7 +220,7 @@ fn the_report_has_the_bytes_that_each_crawler_was_sent() {
         let report: Value = serde_json::from_str(&ended.stdout).ok()?;
         let entries = report["crawlers"].as_array()?;
         let told: Vec<_> = entries.iter().map(|entry| (&entry["requests"], &entry["bytes"])).collect();
-        (told == [(&json!(4), &json!(sent))]).then_some(())
+        (told == [(&json!(5), &json!(sent))]).then_some(())
     };
-    until("4 requests of one crawler, and its bytes", told);
+    until("5 requests of one crawler, and its bytes", told);
 }

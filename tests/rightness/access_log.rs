@@ -44,6 +44,18 @@ fn json_tells_what_became_of_each_request() {
 }
 
 #[test]
+fn a_request_has_one_id_in_the_journal_the_access_log_and_at_the_origin() {
+    let origin = Keeper::start();
+    let gateway =
+        Daemon::with(ROBOTS).in_mode("audit").at(&origin.url()).set("access_log = \"access.log\"").start();
+    gateway.send(&get("/private").by(GPTBOT));
+    let line: Value = serde_json::from_str(&lines(&gateway, 1)[0]).expect("JSON");
+    let told = origin.take().remove(0).field("X-Request-Id");
+    assert_eq!(line["request_id"], gateway.journal().event_of("/private")["request_id"]);
+    assert_eq!(line["request_id"], *told[0]);
+}
+
+#[test]
 fn combined_is_what_log_tools_know() {
     let origin = Keeper::start();
     let gateway = Daemon::with(ROBOTS)

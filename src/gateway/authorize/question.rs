@@ -105,11 +105,11 @@ pub(super) fn described(
     let names = if door == ProxyDoor::Nginx { ORIGINAL } else { FORWARDED };
     let [method, target, host, scheme, addresses] = names;
     let (scheme, addresses) = (once(asked, scheme)?, once(asked, addresses)?);
-    let (method, target, host) = if door == ProxyDoor::Envoy {
-        let target = below_envoy(asked.target()).unwrap_or_default();
-        (asked.method().as_bytes(), target, client_host(asked, HOST)?)
+    let host = client_host(asked, if door == ProxyDoor::Envoy { HOST } else { host })?;
+    let (method, target) = if door == ProxyDoor::Envoy {
+        (asked.method().as_bytes(), below_envoy(asked.target()).unwrap_or_default())
     } else {
-        (once(asked, method)?, once(asked, target)?, client_host(asked, host)?)
+        (once(asked, method)?, once(asked, target)?)
     };
     let (method, target) = (readable_method(method), path_and_query(target));
     let is_about_server = *method == *b"OPTIONS" && *target == *b"*";

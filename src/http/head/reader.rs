@@ -76,9 +76,14 @@ impl HeadReader {
             if let Some(body) = body
                 && let Some(RequestLine { method, target, version }) = self.request.take()
             {
-                let next = bytes.split_off(end);
-                let (bytes, parts) = (std::mem::replace(bytes, next), [method, target].map(HeadSpan::new));
-                let fields = std::mem::take(&mut self.fields);
+                // Whichever is longer stays where it is: a request is not to hold memory for what followed its head.
+                let bytes = if bytes.len() > 2 * end {
+                    bytes.drain(..end).collect()
+                } else {
+                    let next = bytes.split_off(end);
+                    std::mem::replace(bytes, next)
+                };
+                let (fields, parts) = (std::mem::take(&mut self.fields), [method, target].map(HeadSpan::new));
                 return Ok(Some(RequestHead::of_spans(bytes, parts, fields, version, body, self.framing)));
             }
         }

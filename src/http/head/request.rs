@@ -125,7 +125,7 @@ impl RequestHead {
         Self { bytes, method, target, fields, scheme, version, body, options, is_signed }
     }
 
-    /// All of it as it was sent.
+    /// Its bytes: of a head that came as text, all of it as it was sent.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }

@@ -13,6 +13,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 use tokio::sync::watch;
+use tokio::task::coop::has_budget_remaining;
 
 /// What came of the wait for the next request.
 pub(super) enum NextRequest {
@@ -68,9 +69,11 @@ impl<F: Future<Output = ()>> Closing<'_, F> {
 
     /// Ready once idle connections end. Who has asked once is woken then, and asks no more until the stage has changed.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if std::mem::replace(&mut self.is_awaited, true) && !self.is_near() {
+        if self.is_awaited && !self.is_near() {
             return Poll::Pending;
         }
+        // Without a share left, the runtime asks for another poll, and nobody is noted.
+        self.is_awaited |= has_budget_remaining();
         self.said.as_mut().poll(context)
     }
 }
@@ -202,5 +205,36 @@ impl<S: ClientStream> Http1Connection<S> {
         if send(self, &written).await.is_ok() {
             linger::linger(&mut self.stream).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::time::Duration;
+
+    /// As where a client sends many requests in one piece, and then waits.
+    #[tokio::test]
+    async fn an_end_is_heard_of_by_who_waits_with_no_share_of_the_runtime_left() {
+        let (say, mut stage) = watch::channel(Stage::Running);
+        let changes = stage.clone();
+        let said = pin!(async { drop(stage.wait_for(|stage| *stage == Stage::CloseIdle).await) });
+        let mut closing = Closing { stage: changes, said, is_awaited: false };
+        let mut is_first = true;
+        let wait = poll_fn(|context| {
+            while is_first && has_budget_remaining() {
+                let _ = pin!(tokio::task::coop::consume_budget()).poll(context);
+            }
+            is_first = false;
+            closing.poll(context)
+        });
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(30)).await;
+            say.send_replace(Stage::CloseIdle);
+        });
+        let start = Instant::now();
+        tokio::time::timeout(Duration::from_secs(5), wait).await.expect("it ends");
+        assert!(start.elapsed() < Duration::from_secs(4));
     }
 }
