@@ -57,7 +57,7 @@ use crate::decide::{NoticeTime, PaceLimit, SiteRules};
 use crate::enforce::SetByName;
 use crate::identify::{Card, Identifier};
 use crate::record::NoticeClock;
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -214,14 +214,9 @@ impl CurrentPolicy {
         Self { policy: ArcSwap::from_pointee(policy), turn: Mutex::default() }
     }
 
-    /// The policy in force.
+    /// The policy in force, which a request takes once and keeps to its end.
     pub fn get(&self) -> Arc<Policy> {
         self.policy.load_full()
-    }
-
-    /// The same for a request, which takes it once and keeps it to its end.
-    pub fn of_request(&self) -> Guard<Arc<Policy>> {
-        self.policy.load()
     }
 
     /// Puts in force what `make` makes of the policy that is, if it makes anything.

@@ -146,7 +146,7 @@ impl<S: ClientStream> Http1Connection<S> {
         site: &WorkerContext,
         keeps_alive: bool,
     ) -> bool {
-        let policy = site.gateway.current.of_request();
+        let policy = site.gateway.current.get();
         let mut context = RequestContext::new(&policy);
         let RequestOutcome { ending, goes_on, .. } =
             answer(self, incoming, site, keeps_alive, &mut context).await;
@@ -156,7 +156,7 @@ impl<S: ClientStream> Http1Connection<S> {
 
     /// Answers another proxy; a connection on which nobody may ask ends.
     async fn question(&mut self, asked: Incoming<'_>, gateway: &Gateway, keeps_alive: bool) -> bool {
-        let policy = gateway.current.of_request();
+        let policy = gateway.current.get();
         let mut context = RequestContext::new(&policy);
         let Some(Advice { answer, head, read }) = gateway.advise(asked, &mut context) else { return false };
         // A body that is announced and does not come must not keep the proxy's client waiting.

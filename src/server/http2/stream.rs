@@ -40,7 +40,7 @@ pub(super) async fn serve(
     let head = head(&request);
     let info = state.info.clone();
     let incoming = Incoming { head: &head, connection: &info };
-    let policy = site.gateway.current.of_request();
+    let policy = site.gateway.current.get();
     let mut context = RequestContext::new(&policy);
     let mut stream = Stream {
         body: request.into_body(),
