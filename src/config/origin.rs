@@ -221,13 +221,10 @@ impl FromStr for OriginUrl {
         let fault = |expected: &str| Err(format!("`{shown}`: {expected}"));
         if let Some(path) = text.strip_prefix("unix:") {
             let path = Path::new(path.strip_prefix("//").unwrap_or(path));
-            let is_address = SocketAddr::from_pathname(path).is_ok();
-            if is_address && path.is_absolute() && path.file_name().is_some() {
+            if path.is_absolute() && path.file_name().is_some() && SocketAddr::from_pathname(path).is_ok() {
                 return Ok(Self::Socket(path.to_owned()));
             }
-            return fault(
-                "write the whole path of the socket, such as `unix:/run/app.sock`, in at most 107 bytes",
-            );
+            return fault("write the whole path, of 107 bytes at most, such as `unix:/run/app.sock`");
         }
         let no_url = || format!("invalid origin `{shown}`: expected a URL such as `http://127.0.0.1:3000`");
         let url = web_url(text).filter(|url| url.port() != Some(0)).ok_or_else(no_url)?;

@@ -63,9 +63,7 @@ impl Hosts {
 /// From hosts to indexes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostTable {
-    /// Of single hosts.
-    names: HashMap<Box<str>, usize>,
-    /// Of all hosts below one, by `.example.org`.
+    /// By what hosts end in: `example.org` itself, and `.example.org` for all below it.
     ends: HashMap<Box<str>, usize>,
     /// Of every other host.
     others: Option<usize>,
@@ -74,21 +72,16 @@ pub(super) struct HostTable {
 impl HostTable {
     /// A table of these patterns and their indexes; `*` is every other host.
     pub(super) fn new(patterns: impl IntoIterator<Item = (impl AsRef<str>, usize)>) -> Self {
-        let mut table = Self::default();
-        for (pattern, index) in patterns {
-            match pattern.as_ref().strip_prefix('*') {
-                None => drop(table.names.insert(pattern.as_ref().into(), index)),
-                Some("") => table.others = Some(index),
-                Some(end) => drop(table.ends.insert(end.into(), index)),
-            }
-        }
-        table
+        let end = |pattern: &str| pattern.strip_prefix('*').unwrap_or(pattern).into();
+        let mut ends: HashMap<Box<str>, usize> =
+            patterns.into_iter().map(|(pattern, index)| (end(pattern.as_ref()), index)).collect();
+        Self { others: ends.remove(""), ends }
     }
 
     /// The index of `host`: exact, then the longest wildcard, then every other host's.
     pub(super) fn find(&self, host: &str) -> Option<usize> {
-        let mut ends = host.match_indices('.').filter_map(|(at, _)| self.ends.get(host.get(at..)?));
-        self.names.get(host).or_else(|| ends.next()).copied().or(self.others)
+        let mut below = host.match_indices('.').filter_map(|(at, _)| self.ends.get(host.get(at..)?));
+        self.ends.get(host).or_else(|| below.next()).copied().or(self.others)
     }
 }
 
