@@ -1,7 +1,6 @@
-//! A request that is over, or a message that is none → one line of the access log.
+//! A request that is over, or a message that could not be read as one → one line of the access log.
 //!
-//! Messages with a fault have no host, no site and often no method that could be told, so their line has what was first sent
-//! instead.
+//! Of such a message the host, the site and often the method are unknown. Its line has the first line of what was sent.
 
 use super::request::RequestContext;
 use super::request_id::RequestId;
@@ -71,14 +70,14 @@ pub struct Fragment<'a> {
     pub since: Option<Instant>,
     /// The status that its sender was told.
     pub status: u16,
-    /// How many bytes of a body with it.
+    /// How many bytes the body of that answer had.
     pub body: usize,
     /// Why, in a word.
     pub fault: &'static str,
 }
 
 impl Gateway {
-    /// Writes the line of a message that is no request, where there is an access log.
+    /// Writes a line about a message that could not be read as a request. Without an access log it does nothing.
     pub fn record_fragment(&self, connection: &ConnectionInfo, fragment: &Fragment<'_>) {
         let Some(log) = &self.access_log else { return };
         let duration = fragment.since.map_or(Duration::ZERO, |since| since.elapsed());

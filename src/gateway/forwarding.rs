@@ -236,8 +236,8 @@ pub fn malformed_answer(fault: HttpFault) -> Response {
 }
 
 /// Sends a plain request to the same place under `https`, where the site wants that. It is judged there.
-/// Never robots.txt, which crawlers need not follow through redirects and are to have from here (RFC 9309
-/// §2.3.1.2), nor what a certificate authority asks for while there is no certificate yet (RFC 8555 §8.3).
+/// Two kinds of requests are answered here instead. Crawlers need not follow a redirect of robots.txt (RFC 9309 §2.3.1.2).
+/// A certificate authority asks its question before the site has a certificate (RFC 8555 §8.3).
 pub(super) fn redirect_to_https(facts: &RequestFacts<'_>, site: &Site) -> Option<Response> {
     if !site.config.redirect_https || facts.scheme == Scheme::Https || facts.host.is_empty() {
         return None;

@@ -3,8 +3,9 @@
 //! A pair that cannot be read, or whose key is another's, never replaces a good one: the old one is shown
 //! until it is mended.
 //!
-//! An expired certificate is shown all the same: there is no better one, and some clients may be told to take it. The only
-//! file that names x509-parser.
+//! An expired certificate is still shown: it is the only one, and some clients can be told to accept it.
+//!
+//! Only this file names x509-parser.
 
 use super::hosts::HostTable;
 use crate::config::{CertificateConfig, ConfigError, ConfigErrors, HostPattern, MOST_BYTES, reading};

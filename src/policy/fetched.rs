@@ -160,7 +160,8 @@ impl FetchedCopy {
         heard.is_some_and(|heard| now.at.saturating_sub(heard.at) >= KEPT_FOR) && self.drop_bytes()
     }
 
-    /// Whether it has been said for so long that there is no file, or there is no copy to keep.
+    /// Whether the publisher's file is to be taken as gone: it has been missing for the whole time that a copy is kept, or no
+    /// copy is kept.
     fn is_gone(&mut self, now: FetchTime) -> bool {
         let since = *self.head.gone_since.get_or_insert(now.at);
         self.bytes.is_none() || now.at.saturating_sub(since) >= GONE_AFTER
@@ -214,13 +215,13 @@ impl From<SystemTime> for FetchTime {
 pub(super) struct FetchHead {
     /// Where it is from: a URL, or the name of a site.
     pub(super) source: String,
-    /// Of its bytes; none where there is no file.
+    /// The SHA-256 of the file's bytes. `None`: the publisher has no file.
     sha256: Option<Box<str>>,
     #[serde(flatten)]
     pub(super) validators: Validators,
     /// When whoever has it said last that there is this file, or none.
     pub(super) heard: Option<FetchTime>,
-    /// Since when it has been saying that there is no file, while a copy is kept.
+    /// When the publisher began to say that its file is missing, while we keep a copy.
     gone_since: Option<Duration>,
     /// When it was asked last.
     asked: Duration,

@@ -108,8 +108,8 @@ pub(super) fn load(
     (policy.hosts, policy.sites) = (Hosts::plain(&sites), sites);
     if options.is_to_serve {
         for (site, origin) in policy.origins() {
-            // One without an address is no fault: a site whose origin has none yet is served, its robots.txt above all, and
-            // the address is looked for again.
+            // A site is served, its robots.txt above all, while its origin's name has no address yet. The operator is warned,
+            // and the address is looked for again.
             for error in origin.unresolved().filter_map(|server| server.resolve_soon().err()) {
                 tracing::warn!(site = site.map_or("action", |site| &site.config.name), "{error}");
             }

@@ -315,7 +315,7 @@ impl Reloader {
     /// every one where that is everybody's. `true` when that changes something.
     ///
     /// # Errors
-    /// When there is no such site, or what is kept cannot be written. Then nothing has changed.
+    /// When the scope names an unknown site, or the file of modes cannot be written. The modes stay as they were.
     pub fn change_mode(&self, scope: &Scope, mode: Option<Mode>, persists: bool) -> Result<bool, String> {
         if let Some(name) = scope.site.as_deref().filter(|name| self.current().named(name).is_none()) {
             return Err(no_such_site(name));

@@ -49,7 +49,7 @@ impl Deadline {
             if self.woken.as_ref().is_some_and(|woken| woken.will_wake(context.waker())) {
                 return Poll::Pending;
             }
-            // Without a share left, the runtime asks for another poll, and the timer notes nobody.
+            // When the task has used up its budget, the timer notes no waker, and tokio polls the task again.
             let is_noted = has_budget_remaining();
             if timer.as_mut().poll(context).is_pending() {
                 self.woken = is_noted.then(|| context.waker().clone());

@@ -67,12 +67,13 @@ impl<F: Future<Output = ()>> Closing<'_, F> {
         self.stage.has_changed().unwrap_or(true)
     }
 
-    /// Ready once idle connections end. Who has asked once is woken then, and asks no more until the stage has changed.
+    /// Ready once idle connections end. The first call has the task woken at that moment. Later calls return at once until
+    /// the stage has changed.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.is_awaited && !self.is_near() {
             return Poll::Pending;
         }
-        // Without a share left, the runtime asks for another poll, and nobody is noted.
+        // When the task has used up its budget, the channel notes no waker, and tokio polls the task again.
         self.is_awaited |= has_budget_remaining();
         self.said.as_mut().poll(context)
     }
