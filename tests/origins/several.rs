@@ -118,7 +118,7 @@ fn what_cannot_be_an_origin_is_told_with_its_place() {
         ("{ servers = [\"http://a\"], health = { check = \"http\", path = \"x\" } }", "invalid path `x`"),
         ("{ servers = [\"http://a\"], health = { failures = 0 } }", "count from 1"),
         ("7", "a URL such as"),
-        ("\"unix:app.sock\"", "write the whole path of the socket"),
+        ("\"unix:app.sock\"", "write the whole path, of 107 bytes at most"),
         ("{ servers = [\"https://127.0.0.1:9\"], ca = \"nothing.pem\" }", "cannot read the certificates"),
         (
             "{ servers = [\"https://127.0.0.1:9\"], ca = \"robots.txt\" }",
