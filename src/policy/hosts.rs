@@ -80,7 +80,8 @@ impl HostTable {
 
     /// The index of `host`: exact, then the longest wildcard, then every other host's.
     pub(super) fn find(&self, host: &str) -> Option<usize> {
-        let mut below = host.match_indices('.').filter_map(|(at, _)| self.ends.get(host.get(at..)?));
+        let dots = host.bytes().enumerate().filter(|(_, byte)| *byte == b'.');
+        let mut below = dots.filter_map(|(at, _)| self.ends.get(host.get(at..)?));
         self.ends.get(host).or_else(|| below.next()).copied().or(self.others)
     }
 }
