@@ -1,6 +1,6 @@
 //! Request targets and the hosts they name (RFC 9112 §3.2, RFC 3986 §3.2).
 
-use super::{HttpFault, are_all};
+use super::{HttpFault, IN_NAMES, are_all};
 
 /// The longest name that DNS carries (RFC 1035 §2.3.4), with a port behind it.
 const LONGEST: usize = 253 + ".:65535".len();
@@ -18,12 +18,8 @@ pub fn is_host(value: &[u8]) -> bool {
         }
         (literal, after)
     } else {
-        let end = memchr::memchr(b':', value).unwrap_or(value.len());
-        let (name, after) = value.split_at_checked(end).unwrap_or_default();
-        if !are_all(name, may_stand_in_a_name) {
-            return false;
-        }
-        (name, after)
+        let may_stand = |byte: &&u8| IN_NAMES.get(usize::from(**byte)).is_some_and(|(_, in_hosts)| *in_hosts);
+        value.split_at_checked(value.iter().take_while(may_stand).count()).unwrap_or_default()
     };
     !name.is_empty() && is_port(port)
 }
@@ -34,7 +30,7 @@ fn is_ip_literal(literal: &[u8]) -> bool {
 }
 
 /// `reg-name`: unreserved, sub-delims and percent (RFC 3986 §3.2.2).
-const fn may_stand_in_a_name(byte: u8) -> bool {
+pub(super) const fn may_stand_in_a_name(byte: u8) -> bool {
     matches!(byte, b'!' | b'$'..=b'+' | b'-' | b'.' | b'0'..=b'9' | b';' | b'=')
         || matches!(byte, b'A'..=b'Z' | b'_' | b'a'..=b'z' | b'~')
 }

@@ -1,6 +1,6 @@
 //! One field line (RFC 9112 §5): `field-name ":" OWS field-value OWS`, with nothing around the name.
 
-use super::{HttpFault, are_all, token_length, trimmed};
+use super::{HttpFault, are_all, is_same, token_length};
 
 /// A field line taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,14 +19,16 @@ impl<'a> Field<'a> {
         }
         let (name, value) = line.split_at_checked(token_length(line)).unwrap_or_default();
         let ([_, ..], [b':', value @ ..]) = (name, value) else { return Err(HttpFault::FieldName) };
-        if !are_all(value, may_stand_in_a_value) {
+        // What may stand in a name and the colon may stand in a value, too.
+        if !are_all(line, may_stand_in_a_value) {
             return Err(HttpFault::FieldValue);
         }
-        Ok(Self { name, value: trimmed(value) })
+        // Of what is trimmed, only blanks may stand in a value.
+        Ok(Self { name, value: value.trim_ascii() })
     }
 
     pub(in crate::http) fn is(&self, name: &str) -> bool {
-        self.name.eq_ignore_ascii_case(name.as_bytes())
+        is_same(self.name, name)
     }
 }
 

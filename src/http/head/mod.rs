@@ -55,12 +55,12 @@ const fn is_tchar(byte: u8) -> bool {
         || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
 }
 
-/// [`is_tchar`] of every byte: all bytes of all names are asked for.
+/// For every byte whether it [`is_tchar`], and whether it may stand in the name of a host: all bytes of all names are asked for.
 #[expect(clippy::indexing_slicing, reason = "each byte has a place, and a constant cannot panic")]
-const TCHARS: [bool; 256] = {
-    let (mut table, mut byte) = ([false; 256], 0_u8);
+const IN_NAMES: [(bool, bool); 256] = {
+    let (mut table, mut byte) = ([(false, false); 256], 0_u8);
     while byte < 0x80 {
-        table[byte as usize] = is_tchar(byte);
+        table[byte as usize] = (is_tchar(byte), authority::may_stand_in_a_name(byte));
         byte += 1;
     }
     table
@@ -68,7 +68,8 @@ const TCHARS: [bool; 256] = {
 
 /// How many bytes the token has that `bytes` begin with; 0 where they begin with none.
 fn token_length(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|byte| TCHARS.get(usize::from(**byte)) == Some(&true)).count()
+    let is_tchar = |byte: &u8| IN_NAMES.get(usize::from(*byte)).is_some_and(|(is_tchar, _)| *is_tchar);
+    bytes.iter().position(|byte| !is_tchar(byte)).unwrap_or(bytes.len())
 }
 
 /// A token (RFC 9110 §5.6.2).
@@ -87,6 +88,13 @@ fn are_all(bytes: &[u8], is_good: impl Fn(u8) -> bool) -> bool {
         Some(last) => bytes.as_chunks().0.iter().all(is_block_good) && is_block_good(last),
         None => bytes.iter().all(|byte| is_good(*byte)),
     }
+}
+
+/// Whether two names are the same: they compare without case (RFC 9110 §5.1). The length tells most of them apart, and most
+/// bytes are equal.
+fn is_same(name: &[u8], own: &str) -> bool {
+    name.len() == own.len()
+        && name.iter().zip(own.as_bytes()).all(|(one, two)| one == two || one.eq_ignore_ascii_case(two))
 }
 
 /// The number that these digits write. Eighteen fit it, and no body is as long.

@@ -128,9 +128,8 @@ impl HeadReader {
         }
         let field = Field::read(line)?;
         // Behind the colon only blanks were cut off.
-        let behind = line.iter().skip(field.name.len() + 1);
-        let blanks = behind.take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-        let value = start + field.name.len() + 1 + blanks;
+        let behind = line.get(field.name.len() + 1..).unwrap_or_default();
+        let value = start + line.len() - behind.trim_ascii_start().len();
         self.framing.note(&field, value)?;
         self.fields.push(FieldSpans::of(&field, start, value));
         Ok(None)

@@ -2,7 +2,7 @@
 
 use super::field::Field;
 use super::framing::Framing;
-use super::{Body, SIGNATURE_INPUT, trimmed};
+use super::{Body, SIGNATURE_INPUT, is_same, trimmed};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -116,8 +116,7 @@ impl RequestHead {
         let (method, target, scheme) = (put(method), put(target), scheme.map(&mut put));
         let mut is_signed = false;
         let fields = fields.map(|(name, value)| {
-            is_signed |=
-                name.len() == SIGNATURE_INPUT.len() && name.eq_ignore_ascii_case(SIGNATURE_INPUT.as_bytes());
+            is_signed |= is_same(name, SIGNATURE_INPUT);
             FieldSpans { name: put(name), value: put(trimmed(value)) }
         });
         let fields = fields.collect();
@@ -165,19 +164,15 @@ impl RequestHead {
         self.fields.len()
     }
 
-    /// The values of a field, line by line. Names compare without case (RFC 9110 §5.1).
-    pub fn all<'a>(&'a self, name: &'a str) -> impl DoubleEndedIterator<Item = &'a [u8]> {
-        self.fields.iter().filter_map(move |field| {
-            let is_same = field.name.of(&self.bytes).eq_ignore_ascii_case(name.as_bytes());
-            is_same.then(|| field.value.of(&self.bytes))
-        })
+    /// The values of a field, line by line.
+    pub fn all(&self, name: &str) -> impl DoubleEndedIterator<Item = &[u8]> {
+        let is_same = move |field: &&FieldSpans| is_same(field.name.of(&self.bytes), name);
+        self.fields.iter().filter(is_same).map(|field| field.value.of(&self.bytes))
     }
 
     /// The first value of a field.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
-        let mut fields = self.fields.iter();
-        let found = fields.find(|field| field.name.of(&self.bytes).eq_ignore_ascii_case(name.as_bytes()))?;
-        Some(found.value.of(&self.bytes))
+        self.all(name).next()
     }
 
     /// The first value of a field, where it is text.
@@ -187,8 +182,7 @@ impl RequestHead {
 
     /// All lines of a field with `between` between them; borrowed where there is one line, as nearly always.
     pub fn joined(&self, name: &str, between: &[u8]) -> Option<Cow<'_, [u8]>> {
-        let same = |field: &&FieldSpans| field.name.of(&self.bytes).eq_ignore_ascii_case(name.as_bytes());
-        let mut lines = self.fields.iter().filter(same).map(|field| field.value.of(&self.bytes));
+        let mut lines = self.all(name);
         let (first, second) = (lines.next()?, lines.next());
         let Some(second) = second else { return Some(Cow::Borrowed(first)) };
         let all: Vec<&[u8]> = [first, second].into_iter().chain(lines).collect();
