@@ -72,6 +72,39 @@ pub const fn is_near(address: IpAddr) -> bool {
     }
 }
 
+/// Whether it is the address of one host on the public internet, by the special-purpose registries of RFC 6890 and what has
+/// been added to them. One that is not says nothing about who sent a request: it is a proxy's, a neighbour's or nobody's.
+pub const fn is_public(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => !is_special(v4.octets()),
+        // Of IPv6 `2000::/3` alone is given out (RFC 4291 §2.4). In there are protocol assignments, Teredo among them (RFC
+        // 2928, RFC 4380 §2.6), documentation (RFC 3849, RFC 9637) and 6to4, the address of a relay (RFC 3056 §2).
+        IpAddr::V6(v6) => match v6.segments() {
+            [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => false,
+            [first, ..] => first >> 13 == 1,
+        },
+    }
+}
+
+const fn is_special([first, second, third, _]: [u8; 4]) -> bool {
+    match first {
+        // "This network" (RFC 791 §3.2), private, loopback; multicast, reserved and broadcast (RFC 1112 §4).
+        0 | 10 | 127 | 224.. => true,
+        // Behind a carrier's translator (RFC 6598 §7).
+        100 => second & 0xc0 == 64,
+        // Link-local.
+        169 => second == 254,
+        // Private (RFC 1918 §3).
+        172 => second & 0xf0 == 16,
+        // IETF protocol assignments (RFC 6890 §2.1), documentation (RFC 5737), relays to IPv6 (RFC 7526 §5), private.
+        192 => matches!((second, third), (0, 0 | 2) | (88, 99) | (168, _)),
+        // Benchmarking (RFC 2544 §C.2.2), documentation.
+        198 => matches!((second, third), (18 | 19, _) | (51, 100)),
+        203 => matches!((second, third), (0, 113)),
+        _ => false,
+    }
+}
+
 /// The client's address: the peer, or, behind trusted proxies, the nearest hop of `X-Forwarded-For`
 /// that is not itself trusted. `None` when the chain of trusted proxies ends at a hop that is no address:
 /// then nobody knows the client, and it must not pass for the proxy.
@@ -183,5 +216,96 @@ mod tests {
         assert_eq!(walked("127.0.0.1", &trusted, &[]), "127.0.0.1");
         assert_eq!(walked("127.0.0.1", &trusted, &["\u{e9}, 198.51.100.4, 10.1.1.1"]), "198.51.100.4");
         assert_eq!(walked("127.0.0.1", &trusted, &["[2001:db8::1]:99"]), "2001:db8::1");
+    }
+
+    #[test]
+    fn addresses_of_hosts_are_public() {
+        for address in [
+            "66.249.66.1",
+            "8.8.8.8",
+            "1.0.0.1",
+            "100.63.255.255",
+            "100.128.0.0",
+            "172.15.0.1",
+            "172.32.0.1",
+            "192.0.1.1",
+            "198.20.0.1",
+            "223.255.255.1",
+            "2001:4860:4801:10::1",
+            "2001:200::1",
+            "2a00::1",
+            "3fff:1000::1",
+            "::ffff:66.249.66.1",
+        ] {
+            assert!(is_public(address.parse().unwrap()), "{address}");
+        }
+    }
+
+    #[test]
+    fn special_addresses_are_not() {
+        for address in [
+            "0.0.0.0",
+            "10.0.0.1",
+            "100.64.0.1",
+            "100.127.255.255",
+            "127.0.0.1",
+            "169.254.1.1",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.0.0.9",
+            "192.0.2.1",
+            "192.168.1.1",
+            "198.18.0.1",
+            "198.51.100.1",
+            "203.0.113.1",
+            "224.0.0.1",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "64:ff9b::808:808",
+            "fe80::1",
+            "fc00::1",
+            "fd12::1",
+            "ff02::1",
+            "2001:db8::1",
+            "2001::1",
+            "2002:808:808::1",
+            "3fff::1",
+            "::ffff:10.0.0.1",
+        ] {
+            assert!(!is_public(address.parse().unwrap()), "{address}");
+        }
+    }
+
+    /// The registries, as networks.
+    const SPECIAL: &str = "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 \
+         192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 \
+         ::/3 2001::/23 2001:db8::/32 2002::/16 3fff::/20 4000::/2 8000::/1";
+
+    #[test]
+    fn special_networks_end_where_the_registries_say() {
+        let networks: Vec<Network> = SPECIAL.split_whitespace().map(network).collect();
+        for net in networks.iter().map(|network| network.0) {
+            let ends = match (net.network(), net.broadcast()) {
+                (IpAddr::V4(first), IpAddr::V4(last)) => [
+                    IpAddr::from(u32::from(first).wrapping_sub(1).to_be_bytes()),
+                    first.into(),
+                    last.into(),
+                    IpAddr::from(u32::from(last).wrapping_add(1).to_be_bytes()),
+                ],
+                (IpAddr::V6(first), IpAddr::V6(last)) => [
+                    IpAddr::from(u128::from(first).wrapping_sub(1).to_be_bytes()),
+                    first.into(),
+                    last.into(),
+                    IpAddr::from(u128::from(last).wrapping_add(1).to_be_bytes()),
+                ],
+                _ => unreachable!(),
+            };
+            for address in ends {
+                let is_special = networks.iter().any(|network| network.contains(address));
+                assert_eq!(is_public(address), !is_special, "{address}");
+            }
+        }
     }
 }

@@ -22,5 +22,4 @@ pub use directory::KeyDirectory;
 pub(super) use directory::KeySet;
 pub use evidence::{Evidence, OwnAddresses, RangeList};
 pub use memory::QuestionCounts;
-pub(super) use prover::is_public;
 pub use prover::{Claim, Prover, explain_proof, name_server_doubt};

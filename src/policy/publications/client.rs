@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::config::ranges::file_name;
 use crate::policy::certificates::read_certificates;
 use crate::policy::fetched::{FetchAnswer, FetchedFrom, Validators, retry_after};
-use crate::policy::proof::is_public;
+use crate::request::address::is_public;
 use http::header;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
