@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 
 /// The scheme the client used on its way to the gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum Scheme {
     /// Plain HTTP.

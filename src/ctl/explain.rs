@@ -72,8 +72,8 @@ pub(super) fn ruling(
         "client": who.map(|who| who.client.as_str()),
         "crawler": who.and_then(|who| who.crawler.as_deref()),
         "tokens": who.map(|who| &*who.tokens).unwrap_or_default(),
-        "token": ruling.map(|ruling| ruling.token),
-        "group": ruling.map(|ruling| &*ruling.group).unwrap_or_default(),
+        "token": ruling.map(|ruling| ruling.group.token()),
+        "group": ruling.map(|ruling| ruling.group.tokens()).unwrap_or_default(),
         "line": rule.map(|rule| rule.line),
         "source": rule.and_then(Rule::source),
         "rule": rule.map(|rule| printable(rule.text)),
@@ -253,8 +253,12 @@ fn target_steps(facts: &RequestFacts<'_>, target: &RequestTarget<'_>) -> Vec<Str
 
 fn verdict_steps(rules: &SiteRules, verdict: &Verdict<'_>) -> Vec<String> {
     let mut steps = Vec::new();
-    if let Some(Ruling { group, token, rule }) = &verdict.ruling {
-        steps.push(format!("the group of {} applies, chosen by {token}", group.join(", ")));
+    if let Some(Ruling { group, rule }) = &verdict.ruling {
+        steps.push(format!(
+            "the group of {} applies, chosen by {}",
+            group.tokens().join(", "),
+            group.token()
+        ));
         steps.push(match rule {
             Some(rule) => {
                 format!("line {} is the most specific match: {}", rule.line, printable(rule.marked))

@@ -13,7 +13,7 @@ mod version;
 pub use notice::{Notice, NoticePeriod, NoticeTime, Read};
 pub use pace::{DeclaredPace, FILES_OF_A_PAGE, PaceExcess, PaceLimit, PaceWindow, declared_pace};
 pub use rules::{Doubt, FormerVersion, KnownVersion, SiteRules, Waiver};
-pub use verdict::{Ruling, Verdict, VerdictOutcome, VerdictReason};
+pub use verdict::{Ruling, RulingGroup, Verdict, VerdictOutcome, VerdictReason};
 pub use version::{DigestId, NO_GROUP, RobotsVersion, RulesId, VersionId};
 
 use crate::identify::Identity;

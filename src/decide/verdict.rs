@@ -2,7 +2,8 @@
 
 use super::notice::Notice;
 use super::version::VersionId;
-use crate::robots::{Judgement, Rule};
+use crate::robots::{Judgement, Rule, RuleGroup};
+use std::hash::{Hash, Hasher};
 
 /// Why a verdict is what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr)]
@@ -50,13 +51,47 @@ pub enum VerdictOutcome {
     Violation(Notice),
 }
 
-/// The group and rule a verdict rests on, always of the version in force.
-#[derive(Clone, Debug)]
-pub struct Ruling<'r> {
+/// A group that a verdict rests on. Among those of one version its hash tells it apart.
+#[derive(Clone, Copy, Debug)]
+pub enum RulingGroup<'r> {
+    /// Of the file.
+    Rules(RuleGroup<'r>),
+    /// A name that no file has to have.
+    Name(&'r str),
+}
+
+impl<'r> RulingGroup<'r> {
     /// The user-agent values of the group, as written.
-    pub group: Vec<&'r str>,
+    pub fn tokens(&self) -> Vec<&'r str> {
+        match self {
+            Self::Rules(group) => group.tokens(),
+            Self::Name(name) => vec![name],
+        }
+    }
+
     /// The product token, or `*`, that chose the group.
-    pub token: &'r str,
+    pub fn token(&self) -> &'r str {
+        match self {
+            Self::Rules(group) => group.matched(),
+            Self::Name(name) => name,
+        }
+    }
+}
+
+impl Hash for RulingGroup<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Rules(group) => group.id().hash(state),
+            Self::Name(name) => name.hash(state),
+        }
+    }
+}
+
+/// The group and rule a verdict rests on, always of the version in force.
+#[derive(Clone, Copy, Debug)]
+pub struct Ruling<'r> {
+    /// The group.
+    pub group: RulingGroup<'r>,
     /// The most specific rule that matched. A variant has none where not all of its readings were followed.
     pub rule: Option<Rule<'r>>,
 }
@@ -64,8 +99,7 @@ pub struct Ruling<'r> {
 impl<'r> Ruling<'r> {
     /// What a judgement says; `None` where no group applies.
     pub fn of(judgement: &Judgement<'r>) -> Option<Self> {
-        let group = judgement.group.as_ref()?;
-        Some(Self { group: group.tokens(), token: group.matched(), rule: judgement.rule })
+        Some(Self { group: RulingGroup::Rules(judgement.group?), rule: judgement.rule })
     }
 }
 

@@ -35,7 +35,7 @@ impl Default for RefusalPolicy {
 pub struct Refusal<'a> {
     error: &'static str,
     crawler: Option<&'a str>,
-    group: &'a [&'a str],
+    group: Vec<&'a str>,
     line: Option<u32>,
     /// What the line was generated for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,7 +95,7 @@ impl<'a> Refusal<'a> {
     fn of(version: Option<VersionId>, ruling: Option<&'a Ruling<'_>>) -> Self {
         let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
         Self {
-            group: ruling.map_or(&[], |ruling| &ruling.group),
+            group: ruling.map_or_else(Vec::new, |ruling| ruling.group.tokens()),
             line: rule.map(|rule| rule.line),
             source: rule.and_then(Rule::source),
             rule: rule.map(|rule| String::from_utf8_lossy(rule.text)),
@@ -158,10 +158,11 @@ impl RefusalPolicy {
 
 /// Whether `accept` asks for JSON in so many words. Wildcards get text: a person reads it more easily.
 pub fn prefers_json(accept: Option<&[u8]>) -> bool {
-    let Some(accept) = accept else { return false };
+    const JSON: &[u8] = b"application/json";
+    let Some(accept) = accept.filter(|accept| accept.len() >= JSON.len()) else { return false };
     accept.split(|byte| *byte == b',').any(|range| {
         let mut parts = range.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
-        let named = parts.next().is_some_and(|media| media.eq_ignore_ascii_case(b"application/json"));
+        let named = parts.next().is_some_and(|media| media.eq_ignore_ascii_case(JSON));
         named && !parts.any(|parameter| matches!(parameter, b"q=0" | b"q=0.0" | b"q=0.00" | b"q=0.000"))
     })
 }
@@ -169,7 +170,7 @@ pub fn prefers_json(accept: Option<&[u8]>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{Notice, Ruling, VerdictOutcome};
+    use crate::decide::{Notice, Ruling, RulingGroup, VerdictOutcome};
     use crate::robots::{ParseLimits, Robots};
 
     fn reply(policy: &RefusalPolicy, accept: Option<&str>) -> Response {
@@ -180,7 +181,7 @@ mod tests {
         let verdict = Verdict {
             outcome: VerdictOutcome::Violation(Notice::Read),
             reason: VerdictReason::Rule,
-            ruling: Some(Ruling { group: group.tokens(), token: group.matched(), rule: judgement.rule }),
+            ruling: Some(Ruling { group: RulingGroup::Rules(group), rule: judgement.rule }),
             version: Some(VersionId::of(b"")),
         };
         let contact = policy.contact.as_deref();
@@ -222,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_target_with_too_many_readings_is_no_matter_of_one_rule() {
-        let ruling = Some(Ruling { group: vec!["B"], token: "B", rule: None });
+        let ruling = Some(Ruling { group: RulingGroup::Name("B"), rule: None });
         let (outcome, reason) = (VerdictOutcome::Variant, VerdictReason::Variant);
         let verdict = Verdict { outcome, reason, ruling, version: Some(VersionId::of(b"")) };
         let refusal = Refusal::new(&verdict, Some("B"), "/robots.txt", None);

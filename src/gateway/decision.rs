@@ -203,7 +203,9 @@ impl Gateway {
             context.labels = labels;
             return decision;
         }
-        let added = robots_fields::fields(policy, site, &judged.identity, target.judged());
+        let is_forwarded = matches!(decision, Decision::Forward);
+        let added =
+            is_forwarded.then(|| robots_fields::fields(policy, site, &judged.identity, target.judged()));
         let is_recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
         let kind = is_recorded.then(|| judged.kind(site));
         let has_body = is_for_client && !input.incoming.head.is_head();
@@ -214,7 +216,7 @@ impl Gateway {
         let event = kind.and_then(|kind| self.count(input, &judged, &context.request_id, (kind, bytes)));
         let class = kind.map_or(RequestClass::NotJudged, |kind| RequestClass::Judged(kind, judged.action));
         self.totals.count(&site.config.name, judged.identity.client, judged.proof, class);
-        (context.labels, context.added) = (labels, added);
+        (context.labels, context.added) = (labels, added.unwrap_or_default());
         context.event = event.map(|event| self.pending.insert(event));
         context.diverted = judged.set.filter(|_| judged.action == Action::Divert).map(Arc::clone);
         context.counted = kind.filter(|_| bytes == 0).map(|_| (judged.identity, judged.proof));
@@ -346,12 +348,12 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Decision {
 
 fn refusal(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Arc<Response> {
     let JudgeInput { incoming, facts, site, .. } = input;
-    let (policy, scheme) = (&site.config.refusal, facts.scheme.as_str());
+    let policy = &site.config.refusal;
     let crawler = judged.identity.crawler.as_deref();
     let accept = incoming.head.get("accept");
-    let occasion = ReplyKey::new(&judged.verdict, crawler, scheme, accept);
+    let occasion = ReplyKey::new(&judged.verdict, crawler, facts.scheme, accept);
     let reply = site.replies.get_or_write(occasion, || {
-        let robots = site.robots_url(scheme);
+        let robots = site.robots_url(facts.scheme.as_str());
         Refusal::new(&judged.verdict, crawler, &robots, policy.contact.as_deref()).reply(policy, accept)
     });
     let asks = site.config.accept_signature && judged.proof_by != Some(ProofMethod::Signature);

@@ -6,7 +6,7 @@
 use super::decision::JudgeInput;
 use super::request::DecidedFor;
 use super::{Gateway, facts};
-use crate::decide::{Ruling, Verdict, VerdictOutcome, VerdictReason};
+use crate::decide::{Ruling, RulingGroup, Verdict, VerdictOutcome, VerdictReason};
 use crate::enforce::{Action, Mode};
 use crate::identify::{Basis, ClientKind, Identity, Proof, ProofMethod, browser_family};
 use crate::policy::JudgedRequest;
@@ -36,7 +36,7 @@ impl Gateway {
         };
         // The report tells as what it came.
         let family = browser_family(facts.user_agent.as_deref().unwrap_or_default());
-        let ruling = Some(Ruling { group: vec![family], token: "", rule: None });
+        let ruling = Some(Ruling { group: RulingGroup::Name(family), rule: None });
         let (outcome, reason) = (VerdictOutcome::Allow, VerdictReason::NotJudged);
         let occurrence = Occurrence {
             identity: &identity,

@@ -9,6 +9,7 @@ use crate::decide::{RobotsVersion, SiteRules, Verdict, VersionId};
 use crate::enforce::prefers_json;
 use crate::http::Response;
 use crate::identify::Recognised;
+use crate::request::Scheme;
 use crate::robots::{Finding, LineSource, ParseLimits, Robots, Severity, generated_from};
 use hashbrown::{DefaultHashBuilder, HashMap};
 use parking_lot::Mutex;
@@ -66,9 +67,7 @@ impl Site {
 
     /// Who sends this header. Equal headers give equal answers, as long as policy and site are the same.
     pub fn recognise(&self, policy: &Policy, user_agent: Option<&[u8]>) -> Recognised {
-        let at_first = policy.identifier.recognise(user_agent);
-        let identity = self.rules.current().tokens.applied(&at_first, user_agent);
-        Recognised { at_first, identity }
+        self.rules.current().tokens.recognise(user_agent, || policy.identifier.recognise(user_agent))
     }
 
     /// The same site judging by `bytes` as if they had been in force for ever: what the tools ask "what
@@ -124,12 +123,12 @@ pub struct ReplyKey(u64);
 
 impl ReplyKey {
     /// When `crawler` is refused that came by `scheme` and sent `accept`.
-    pub fn new(verdict: &Verdict<'_>, crawler: Option<&str>, scheme: &str, accept: Option<&[u8]>) -> Self {
+    pub fn new(verdict: &Verdict<'_>, crawler: Option<&str>, scheme: Scheme, accept: Option<&[u8]>) -> Self {
         static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
-        // The rule follows from the version and the line, the group from those and the token.
+        // The rule follows from the version and the line.
         let ruling = verdict.ruling.as_ref();
         let line = ruling.and_then(|ruling| ruling.rule.as_ref()).map(|rule| rule.line);
-        let rule = (verdict.version, line, ruling.map(|ruling| ruling.token));
+        let rule = (verdict.version, line, ruling.map(|ruling| ruling.group));
         Self(HASHER.hash_one((rule, crawler, scheme, verdict.allows(), prefers_json(accept))))
     }
 }
@@ -161,7 +160,7 @@ impl Clone for Replies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{Notice, Ruling, VerdictOutcome, VerdictReason};
+    use crate::decide::{Notice, Ruling, RulingGroup, VerdictOutcome, VerdictReason};
     use crate::robots::{Rule, RuleKind};
     use std::cell::Cell;
 
@@ -174,18 +173,18 @@ mod tests {
             pattern: b"/",
             bytes: 1,
         };
-        let ruling = Ruling { group: vec!["*"], token: "*", rule: Some(rule) };
+        let ruling = Ruling { group: RulingGroup::Name("*"), rule: Some(rule) };
         Verdict { outcome, reason: VerdictReason::Rule, ruling: Some(ruling), version: None }
     }
 
     #[test]
-    fn another_version_and_another_token_are_other_occasions() {
+    fn another_version_and_another_group_are_other_occasions() {
         let replies = Replies::default();
         let mut verdicts = [(); 3].map(|()| verdict(VerdictOutcome::Violation(Notice::Lapsed), 3));
         verdicts[1].version = Some(VersionId::of(b"Disallow: /"));
-        verdicts[2].ruling.as_mut().unwrap().token = "a";
+        verdicts[2].ruling.as_mut().unwrap().group = RulingGroup::Name("a");
         for (number, verdict) in verdicts.iter().enumerate() {
-            let occasion = ReplyKey::new(verdict, Some("a"), "http", None);
+            let occasion = ReplyKey::new(verdict, Some("a"), Scheme::Http, None);
             let told = replies.get_or_write(occasion, || reply(number.to_string()));
             assert_eq!(told.body, number.to_string());
         }
@@ -204,9 +203,11 @@ mod tests {
         for round in 0..2 {
             for (number, verdict) in verdicts.iter().enumerate() {
                 for crawler in [None, Some(""), Some("a"), Some("b")] {
-                    for (scheme, accept) in [("http", None), ("https", None), ("http", json)] {
+                    for (scheme, accept) in
+                        [(Scheme::Http, None), (Scheme::Https, None), (Scheme::Http, json)]
+                    {
                         let occasion = ReplyKey::new(verdict, crawler, scheme, accept);
-                        let text = format!("{number} {crawler:?} {scheme} {accept:?}");
+                        let text = format!("{number} {crawler:?} {scheme:?} {accept:?}");
                         let told = replies.get_or_write(occasion, || {
                             writes.set(writes.get() + 1);
                             reply(text.clone())
@@ -226,12 +227,12 @@ mod tests {
         let verdict = verdict(VerdictOutcome::Stale(Notice::Pending), 1);
         for number in 0..2 * KEPT {
             let name = number.to_string();
-            replies.get_or_write(ReplyKey::new(&verdict, Some(&name), "http", None), || reply(""));
+            replies.get_or_write(ReplyKey::new(&verdict, Some(&name), Scheme::Http, None), || reply(""));
             assert!(replies.0.lock().len() <= KEPT);
         }
         let before = replies.0.lock().len();
         let long = || reply(vec![b' '; LONGEST + 1]);
-        replies.get_or_write(ReplyKey::new(&verdict, Some("long"), "http", None), long);
+        replies.get_or_write(ReplyKey::new(&verdict, Some("long"), Scheme::Http, None), long);
         assert_eq!(replies.0.lock().len(), before);
     }
 }

@@ -178,7 +178,7 @@ impl Event {
             client: identity.client.as_str(),
             crawler: identity.crawler.as_deref().map(Into::into),
             purpose: identity.purpose.map(Purpose::as_str),
-            token: ruling.map(|ruling| ruling.token.into()),
+            token: ruling.map(|ruling| ruling.group.token().into()),
             proof: occurrence.proof.as_str(),
             proof_by: occurrence.proof_by.map(ProofMethod::as_str),
             address: addresses.show(facts.address),
@@ -188,7 +188,10 @@ impl Event {
             target: text("target", &facts.target),
             user_agent: facts.user_agent.as_deref().map(|header| text("user_agent", header)),
             group: ruling
-                .map_or_else(Vec::new, |ruling| ruling.group.iter().map(|token| (*token).into()).collect()),
+                .map_or_else(Vec::new, |ruling| ruling.group.tokens())
+                .into_iter()
+                .map(Into::into)
+                .collect(),
             line: rule.map(|rule| rule.line),
             source: rule.and_then(Rule::source).map(Into::into),
             rule: rule.map(|rule| printable(rule.text).into()),

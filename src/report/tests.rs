@@ -7,7 +7,8 @@ mod words;
 
 use super::*;
 use crate::decide::{
-    Notice, NoticeTime, Read, RobotsVersion, Ruling, Verdict, VerdictOutcome, VerdictReason, VersionId,
+    Notice, NoticeTime, Read, RobotsVersion, Ruling, RulingGroup, Verdict, VerdictOutcome, VerdictReason,
+    VersionId,
 };
 use crate::enforce::{Action, Mode};
 use crate::identify::{Basis, Catalogue, ClientKind, Identity, Proof};
@@ -85,7 +86,7 @@ impl ReportScene {
             pattern: b"/x",
             bytes: 2,
         };
-        let ruling = Some(Ruling { group: vec!["*"], token: "*", rule: Some(rule) });
+        let ruling = Some(Ruling { group: RulingGroup::Name("*"), rule: Some(rule) });
         let version = Some(VersionId::of(version));
         self.count(
             who,

@@ -1,7 +1,8 @@
 //! Stores as a season of crawlers leaves them, filled through the real writer.
 
 use robots_gateway::decide::{
-    Notice, NoticeTime, Read, RobotsVersion, Ruling, Verdict, VerdictOutcome, VerdictReason, VersionId,
+    Notice, NoticeTime, Read, RobotsVersion, Ruling, RulingGroup, Verdict, VerdictOutcome, VerdictReason,
+    VersionId,
 };
 use robots_gateway::enforce::{Action, Mode};
 use robots_gateway::identify::{Basis, ClientKind, Identity, Proof, Purpose};
@@ -95,7 +96,7 @@ impl Season {
         let (outcome, action, text) = ended;
         let identity = who.identity();
         let rule = Rule { kind: RuleKind::Disallow, line: 2, text, marked: text, pattern: b"/", bytes: 1 };
-        let ruling = (!text.is_empty()).then(|| Ruling { group: vec!["*"], token: "*", rule: Some(rule) });
+        let ruling = (!text.is_empty()).then(|| Ruling { group: RulingGroup::Name("*"), rule: Some(rule) });
         let version = Some(VersionId::of(ROBOTS));
         let verdict = Verdict { outcome, reason: VerdictReason::Rule, ruling, version };
         let facts = RequestFacts {

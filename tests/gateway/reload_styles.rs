@@ -236,6 +236,8 @@ fn a_changed_catalogue() {
     let gateway = without_notice(&origin)
         .set("catalogue = \"mine.toml\"")
         .file("mine.toml", entry("Otherwise"))
+        // A name that somebody wrote: who visits is remembered with what it does to him.
+        .file("robots.txt", format!("User-agent: Nobody\nDisallow: /\n\n{}", disallowing("/old")))
         .start();
     gateway.send(&get("/old").by(agent)).came_from_origin();
     rename_over(&gateway.folder().join("mine.toml"), entry("Zorptronic"));
@@ -244,6 +246,10 @@ fn a_changed_catalogue() {
         gateway.journal().event_where("the new crawler", |event| event["crawler"] == "Zorptronic")["token"],
         "*"
     );
+    let renamed = entry("Zorptronic").replacen("Zorptronic", "Renamed", 1);
+    rename_over(&gateway.folder().join("mine.toml"), renamed);
+    let told = || gateway.send(&get("/old").by(agent)).text().contains("crawler: Renamed").then_some(());
+    until("its other name is known", told);
 }
 
 #[test]

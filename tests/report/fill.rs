@@ -1,7 +1,9 @@
 //! Filling a store through the real writer, without a gateway: for names that no header yields, and for long
 //! times.
 
-use robots_gateway::decide::{Notice, Ruling, Verdict, VerdictOutcome, VerdictReason, VersionId};
+use robots_gateway::decide::{
+    Notice, Ruling, RulingGroup, Verdict, VerdictOutcome, VerdictReason, VersionId,
+};
 use robots_gateway::enforce::{Action, Mode};
 use robots_gateway::identify::{Basis, ClientKind, Identity, Proof};
 use robots_gateway::record::{AddressDetail, Event, EventKind, Occurrence, Recorder, StoreOptions};
@@ -42,7 +44,7 @@ pub(crate) fn record(recorder: &Recorder, identity: &Identity, number: usize, ta
         pattern: b"/",
         bytes: 1,
     };
-    let ruling = Some(Ruling { group: vec!["*"], token: "*", rule: Some(rule) });
+    let ruling = Some(Ruling { group: RulingGroup::Name("*"), rule: Some(rule) });
     let notice = if number.is_multiple_of(3) { Notice::Lapsed } else { Notice::Read };
     let (outcome, version) = (VerdictOutcome::Violation(notice), Some(VersionId::of(b"a")));
     let verdict = Verdict { outcome, reason: VerdictReason::Rule, ruling, version };

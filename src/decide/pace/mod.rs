@@ -17,7 +17,7 @@ pub use window::{PaceExcess, PaceWindow};
 use super::VerdictInput;
 use super::notice::{HeldVersions, NoticePeriod};
 use super::rules::SiteRules;
-use super::verdict::{Ruling, Verdict, VerdictReason};
+use super::verdict::{Ruling, RulingGroup, Verdict, VerdictReason};
 use super::version::RobotsVersion;
 use crate::identify::Identity;
 use crate::robots::{CrawlDelayLine, Rule, RuleGroup, RuleKind};
@@ -95,7 +95,7 @@ impl<'r> DeclaredPace<'r> {
     pub fn verdict(&self, of_path: &Verdict<'r>) -> Verdict<'r> {
         let ruling = self.source.map(|(group, CrawlDelayLine { line, text, .. })| {
             let rule = Rule { kind: RuleKind::Allow, line, text, marked: text, pattern: b"", bytes: 0 };
-            Ruling { group: group.tokens(), token: group.matched(), rule: Some(rule) }
+            Ruling { group: RulingGroup::Rules(group), rule: Some(rule) }
         });
         let reason = if ruling.is_some() { VerdictReason::CrawlDelay } else { VerdictReason::Rate };
         Verdict { reason, ruling, ..*of_path }

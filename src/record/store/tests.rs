@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::decide::{
-    Notice, NoticeTime, Read, RobotsVersion, Ruling, Verdict, VerdictOutcome, VerdictReason, VersionId,
+    Notice, NoticeTime, Read, RobotsVersion, Ruling, RulingGroup, Verdict, VerdictOutcome, VerdictReason,
+    VersionId,
 };
 use crate::enforce::{Action, Mode};
 use crate::identify::{Basis, ClientKind, Identity, Proof};
@@ -96,7 +97,7 @@ impl<'a> SampleRequest<'a> {
             pattern: b"/",
             bytes: 1,
         };
-        let ruling = Some(Ruling { group: vec!["*"], token: "*", rule: Some(rule) });
+        let ruling = Some(Ruling { group: RulingGroup::Name("*"), rule: Some(rule) });
         let version = Some(VersionId::of(b"a"));
         let verdict = Verdict { outcome: self.outcome, reason: VerdictReason::Rule, ruling, version };
         let facts = RequestFacts {

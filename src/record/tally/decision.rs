@@ -41,7 +41,7 @@ impl CountedDecision {
         let Occurrence { verdict, action, proof_by, .. } = *occurrence;
         let ruling = verdict.ruling.as_ref();
         let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
-        let group = ruling.into_iter().flat_map(|ruling| &ruling.group).map(|token| (*token).into());
+        let group = ruling.into_iter().flat_map(|ruling| ruling.group.tokens()).map(Into::into);
         Self {
             kind,
             action,
@@ -54,12 +54,12 @@ impl CountedDecision {
         }
     }
 
-    /// What it is found by without being made: 64 bits of a keyed hash. No client has a say in what is hashed. The text of the
-    /// rule is not among it: a version's line has one.
+    /// What it is found by without being made: 64 bits of a keyed hash. No client has a say in what is hashed. The texts of
+    /// group and rule are not among it: they follow from the version, the group's number and the line.
     pub(super) fn key(occurrence: &Occurrence<'_>, kind: EventKind, state: &impl BuildHasher) -> u64 {
         let Occurrence { verdict, action, proof_by, .. } = occurrence;
         let ruling = verdict.ruling.as_ref();
-        let rule = ruling.map(|ruling| (&ruling.group, ruling.rule.as_ref().map(|rule| rule.line)));
+        let rule = ruling.map(|ruling| (ruling.group, ruling.rule.as_ref().map(|rule| rule.line)));
         state.hash_one((kind, action, verdict.notice(), verdict.version, rule, proof_by))
     }
 }
@@ -67,14 +67,14 @@ impl CountedDecision {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{Ruling, VerdictOutcome};
+    use crate::decide::{Ruling, RulingGroup, VerdictOutcome};
     use crate::record::store::tests::SampleRequest;
     use crate::robots::{Rule, RuleKind};
     use hashbrown::DefaultHashBuilder;
 
-    fn ruling<'a>(group: &[&'a str], line: u32, text: &'a [u8]) -> Ruling<'a> {
+    fn ruling<'a>(group: &'a str, line: u32, text: &'a [u8]) -> Ruling<'a> {
         let rule = Rule { kind: RuleKind::Disallow, line, text, marked: text, pattern: b"/x", bytes: 2 };
-        Ruling { group: group.to_vec(), token: "GPTBot", rule: Some(rule) }
+        Ruling { group: RulingGroup::Name(group), rule: Some(rule) }
     }
 
     #[test]
@@ -92,15 +92,14 @@ mod tests {
         };
         let read = VerdictOutcome::Violation(Notice::Read);
         let text = b"Disallow: /caf\xe9";
-        let both = ["GPTBot", "*"];
         let kind = EventKind::Violation;
         let all = [
-            of(Some(ruling(&both, 3, text)), read, None, kind),
-            of(Some(ruling(&both, 4, text)), read, None, kind),
-            of(Some(ruling(&["GPTBot"], 3, text)), read, None, kind),
-            of(Some(ruling(&both, 3, text)), read, Some(ProofMethod::Signature), kind),
-            of(Some(ruling(&both, 3, text)), VerdictOutcome::Violation(Notice::Lapsed), None, kind),
-            of(Some(ruling(&both, 3, text)), read, None, EventKind::Pace),
+            of(Some(ruling("GPTBot", 3, text)), read, None, kind),
+            of(Some(ruling("GPTBot", 4, text)), read, None, kind),
+            of(Some(ruling("*", 3, text)), read, None, kind),
+            of(Some(ruling("GPTBot", 3, text)), read, Some(ProofMethod::Signature), kind),
+            of(Some(ruling("GPTBot", 3, text)), VerdictOutcome::Violation(Notice::Lapsed), None, kind),
+            of(Some(ruling("GPTBot", 3, text)), read, None, EventKind::Pace),
             of(None, read, None, kind),
         ];
         assert_eq!(all[0].1.rule.as_deref(), Some("Disallow: /caf\\xE9"));

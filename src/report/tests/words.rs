@@ -113,7 +113,7 @@ fn who_only_read_is_not_said_to_have_obeyed() {
 #[test]
 fn refusals_of_what_is_no_violation_are_told() {
     let scene = ReportScene::new();
-    let ruling = Some(Ruling { group: vec!["*"], token: "*", rule: None });
+    let ruling = Some(Ruling { group: RulingGroup::Name("*"), rule: None });
     let version = Some(VersionId::of(ROBOTS));
     for outcome in [VerdictOutcome::Stale(Notice::Waived), VerdictOutcome::Variant] {
         let verdict = Verdict { outcome, reason: VerdictReason::Rule, ruling: ruling.clone(), version };
