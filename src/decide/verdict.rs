@@ -3,7 +3,6 @@
 use super::notice::Notice;
 use super::version::VersionId;
 use crate::robots::{Judgement, Rule, RuleGroup};
-use std::hash::{Hash, Hasher};
 
 /// Why a verdict is what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr)]
@@ -51,12 +50,12 @@ pub enum VerdictOutcome {
     Violation(Notice),
 }
 
-/// A group that a verdict rests on. Among those of one version its hash tells it apart.
-#[derive(Clone, Copy, Debug)]
+/// The group that a verdict rests on. The hash tells those of one version apart.
+#[derive(Clone, Copy, Debug, Hash)]
 pub enum RulingGroup<'r> {
     /// Of the file.
     Rules(RuleGroup<'r>),
-    /// A name that no file has to have.
+    /// A name alone, where no file is involved: that of a family of browsers.
     Name(&'r str),
 }
 
@@ -74,15 +73,6 @@ impl<'r> RulingGroup<'r> {
         match self {
             Self::Rules(group) => group.matched(),
             Self::Name(name) => name,
-        }
-    }
-}
-
-impl Hash for RulingGroup<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        match self {
-            Self::Rules(group) => group.id().hash(state),
-            Self::Name(name) => name.hash(state),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::cache::Cache;
 use super::catalogue::token_is_legal;
 use super::classify::{NoTrace, Trace};
 use super::header;
-use super::identity::{Basis, ClientKind, Identity, Recognised};
+use super::identity::{Basis, ClientKind, Identity};
 use super::scan::SignHit;
 use super::words::Mark;
 use aho_corasick::AhoCorasick;
@@ -23,13 +23,17 @@ const EVERYBODYS: &str = "Mozilla AppleWebKit WebKit KHTML Gecko like Chrome Chr
 /// Clients whose answer a version remembers. Some hundred crawlers visit a site; there may be thousands of versions.
 const REMEMBERED: usize = 128;
 
+/// Who a client is by its header alone, and who it is at this site. The second holds for this value of the first alone:
+/// where the catalogue has changed, the identifier gives another one.
+type AppliedIdentity = (Arc<Identity>, Arc<Identity>);
+
 /// The tokens of one robots.txt.
 #[derive(Debug)]
 pub struct OperatorTokens {
     tokens: Box<[Box<str>]>,
     automaton: Option<AhoCorasick>,
-    /// Who a client of this header is. Made when a crawler is first asked about: most former versions never are.
-    remembered: OnceLock<Cache<Recognised>>,
+    /// Made when a crawler is first asked about: most former versions never are.
+    remembered: OnceLock<Cache<AppliedIdentity>>,
 }
 
 impl OperatorTokens {
@@ -57,34 +61,16 @@ impl OperatorTokens {
         &self.tokens
     }
 
-    /// Who a client is at this site: as it is remembered, or by what `at_first` says of its header alone. The version in force
-    /// is compiled anew with the catalogue, so what it remembers holds.
-    pub fn recognise(
-        &self,
-        user_agent: Option<&[u8]>,
-        at_first: impl FnOnce() -> Arc<Identity>,
-    ) -> Recognised {
-        let known = self.remembered.get().zip(header::ordinary(user_agent));
-        known.and_then(|(remembered, header)| remembered.get(header)).unwrap_or_else(|| {
-            let at_first = at_first();
-            let identity = self.applied(&at_first, user_agent);
-            Recognised { at_first, identity }
-        })
-    }
-
     /// Who `identity` is at this site, with the tokens that stand in the header from which it was recognised. The same
     /// value where none does.
     pub fn applied(&self, identity: &Arc<Identity>, user_agent: Option<&[u8]>) -> Arc<Identity> {
         if !self.may_name(identity) {
             return Arc::clone(identity);
         }
-        let at_first = || Arc::clone(identity);
-        let answer =
-            || Recognised { at_first: at_first(), identity: self.apply(identity, user_agent, &mut NoTrace) };
-        let Some(header @ [_, ..]) = header::ordinary(user_agent) else { return answer().identity };
+        let answer = || (Arc::clone(identity), self.apply(identity, user_agent, &mut NoTrace));
+        let Some(header @ [_, ..]) = header::ordinary(user_agent) else { return answer().1 };
         let remembered = self.remembered.get_or_init(|| Cache::new(REMEMBERED));
-        // Of a former version, another catalogue may have said who it is at first.
-        remembered.get_or_compute(header, |known| Arc::ptr_eq(&known.at_first, identity), answer).identity
+        remembered.get_or_compute(header, |(known, _)| Arc::ptr_eq(known, identity), answer).1
     }
 
     /// As [`Self::applied`], with the step that changed the answer, if one did.
@@ -277,23 +263,6 @@ mod tests {
         let other = Arc::new(Identity { star: !tool.star, ..(*tool).clone() });
         assert_eq!(ask(&other, "probe/1").star, other.star);
         assert_eq!(ask(&tool, "probe/1").star, tool.star);
-    }
-
-    #[test]
-    fn who_is_remembered_is_not_asked_about_again() {
-        let (own, asked) = (OperatorTokens::new(["Foo"]), std::cell::Cell::new(0));
-        let ask = |header: &'static str| {
-            let at_first = || {
-                asked.set(asked.get() + 1);
-                identity(header)
-            };
-            let found = own.recognise(Some(header.as_bytes()), at_first);
-            assert_eq!((&found.at_first, &found.identity), (&identity(header), &applied(&["Foo"], header)));
-            asked.get()
-        };
-        assert_eq!(["probe/1 Foo/1", "probe/1 Foo/1", "Zorkbot", "Zorkbot"].map(ask), [1, 1, 2, 2]);
-        // Those who are not judged have their place with the identifier alone.
-        assert_eq!(["Foo/1 (Windows)"; 2].map(ask), [3, 4]);
     }
 
     #[test]

@@ -67,7 +67,9 @@ impl Site {
 
     /// Who sends this header. Equal headers give equal answers, as long as policy and site are the same.
     pub fn recognise(&self, policy: &Policy, user_agent: Option<&[u8]>) -> Recognised {
-        self.rules.current().tokens.recognise(user_agent, || policy.identifier.recognise(user_agent))
+        let at_first = policy.identifier.recognise(user_agent);
+        let identity = self.rules.current().tokens.applied(&at_first, user_agent);
+        Recognised { at_first, identity }
     }
 
     /// The same site judging by `bytes` as if they had been in force for ever: what the tools ask "what
@@ -125,7 +127,7 @@ impl ReplyKey {
     /// When `crawler` is refused that came by `scheme` and sent `accept`.
     pub fn new(verdict: &Verdict<'_>, crawler: Option<&str>, scheme: Scheme, accept: Option<&[u8]>) -> Self {
         static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
-        // The rule follows from the version and the line.
+        // The rule follows from the version and the line, and the names of the group from its place there.
         let ruling = verdict.ruling.as_ref();
         let line = ruling.and_then(|ruling| ruling.rule.as_ref()).map(|rule| rule.line);
         let rule = (verdict.version, line, ruling.map(|ruling| ruling.group));

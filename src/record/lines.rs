@@ -3,8 +3,7 @@
 //! A line is copied once, into the very bytes that are written. In a queue of lines each would be an allocation of its
 //! own that another thread has to free. Appending never waits for a disk: what has no room is refused.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
-use std::thread;
+use parking_lot::{Condvar, Mutex};
 use std::time::Duration;
 
 /// How many lines wait, or may wait, and bytes of them.
@@ -46,20 +45,23 @@ impl LineQueue {
             state.lost += 1;
             return;
         }
+        let is_first = state.waiting.is_empty();
         state.waiting.extend_from_slice(line);
         state.taken = QueueRoom { lines: state.taken.lines + 1, bytes };
+        let is_news = is_first || state.taken.lines == self.room.lines / 2;
         drop(state);
-        self.news.notify_one();
+        if is_news {
+            self.news.notify_one();
+        }
     }
 
-    /// Waits for a line, and a moment for those that follow; then takes them all. `None` when there are none left and there
-    /// will be no more.
+    /// Waits for a line, and a moment for those that follow, but not until the queue is more than half full; then takes them
+    /// all. `None` when there are none left and there will be no more.
     pub(super) fn take(&self, gathering: Duration) -> Option<Vec<u8>> {
         let mut state = self.state.lock();
         self.news.wait_while(&mut state, |state| state.waiting.is_empty() && !state.is_closed);
-        if !state.is_closed {
-            MutexGuard::unlocked(&mut state, || thread::sleep(gathering));
-        }
+        let has_room = |state: &mut QueueState| state.taken.lines < self.room.lines / 2 && !state.is_closed;
+        self.news.wait_while_for(&mut state, has_room, gathering);
         Some(std::mem::take(&mut state.waiting)).filter(|lines| !lines.is_empty())
     }
 
@@ -92,6 +94,7 @@ impl LineQueue {
 mod tests {
     use super::*;
     use std::sync::Arc;
+    use std::thread;
 
     const ROOM: QueueRoom = QueueRoom { lines: 1_000, bytes: 64 };
 
@@ -131,6 +134,18 @@ mod tests {
         assert_eq!(lines.take(long), None);
         lines.release(QueueRoom { lines: 1, bytes: 2 }, 0);
         assert_eq!(lines.close(long), 0);
+    }
+
+    #[test]
+    fn a_queue_that_is_half_full_is_taken_at_once() {
+        let lines = LineQueue::new(QueueRoom { bytes: usize::MAX, ..ROOM });
+        let begun = std::time::Instant::now();
+        thread::scope(|scope| {
+            let writer = scope.spawn(|| lines.take(Duration::from_secs(60)));
+            (0..500).for_each(|_| lines.append(b"a\n"));
+            assert_eq!(writer.join().unwrap().map(|taken| taken.len()), Some(1_000));
+        });
+        assert!(begun.elapsed() < Duration::from_secs(30));
     }
 
     #[test]

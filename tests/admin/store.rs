@@ -96,7 +96,7 @@ impl Season {
         let (outcome, action, text) = ended;
         let identity = who.identity();
         let rule = Rule { kind: RuleKind::Disallow, line: 2, text, marked: text, pattern: b"/", bytes: 1 };
-        let ruling = (!text.is_empty()).then(|| Ruling { group: RulingGroup::Name("*"), rule: Some(rule) });
+        let ruling = (!text.is_empty()).then_some(Ruling { group: RulingGroup::Name("*"), rule: Some(rule) });
         let version = Some(VersionId::of(ROBOTS));
         let verdict = Verdict { outcome, reason: VerdictReason::Rule, ruling, version };
         let facts = RequestFacts {

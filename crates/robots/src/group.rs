@@ -9,6 +9,7 @@ use super::preference::Preference;
 use super::rule::RuleKind;
 use super::{ROBOTS_TXT, Robots, Rule, index, symbol, usage};
 use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
 
 /// The rules and records that apply to one product token, combined from every place in the file
 /// that names it (RFC 9309 section 2.2.1).
@@ -107,6 +108,13 @@ impl<'r> RuleGroup<'r> {
             extra.block.is_some_and(|block| blocks.binary_search(&block).is_ok())
         };
         self.robots.extras(name).filter(here)
+    }
+}
+
+/// By what tells the groups of one file apart, and the parts of one group.
+impl Hash for RuleGroup<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.number, self.block).hash(state);
     }
 }
 

@@ -27,7 +27,7 @@ impl NamedGroup {
 pub(super) struct Naming {
     /// In the order of their first mention.
     names: Vec<NamedGroup>,
-    /// Positions in `names`, by the name in lower case.
+    /// Positions in `names`, by the length of the name, and then by the name in lower case.
     sorted: Vec<u32>,
     pub(super) everyone: Option<u32>,
     /// The blocks that each group combines; a group's number is its place.
@@ -87,7 +87,7 @@ impl Naming {
         names.sort_by_key(|name| (name.start, std::cmp::Reverse(name.end)));
         let mut sorted: Vec<u32> = (0..index(names.len())).collect();
         let name = |at: &u32| names.get(*at as usize).map_or(&[][..], |name| name.bytes(source));
-        sorted.sort_by(|a, b| compare(name(a), name(b)));
+        sorted.sort_by(|a, b| by_length(name(a), name(b)));
         let mut groups: Vec<(Box<[u32]>, u32)> = numbers.into_iter().collect();
         groups.sort_unstable_by_key(|(_, number)| *number);
         Self { names, sorted, everyone, groups: groups.into_iter().map(|(blocks, _)| blocks).collect() }
@@ -96,7 +96,7 @@ impl Naming {
     /// The position of the group of `name`, and of the name.
     pub(super) fn find(&self, source: &[u8], name: &[u8]) -> Option<(u32, u32)> {
         let bytes = |at: u32| self.names.get(at as usize).map_or(&[][..], |name| name.bytes(source));
-        let found = self.sorted.binary_search_by(|&at| compare(bytes(at), name)).ok()?;
+        let found = self.sorted.binary_search_by(|&at| by_length(bytes(at), name)).ok()?;
         let at = *self.sorted.get(found)?;
         Some((self.names.get(at as usize)?.group, at))
     }
@@ -128,10 +128,14 @@ impl Naming {
     }
 }
 
-/// An order by which equal names stand together: by their lengths, which tell most names apart.
 fn compare(a: &[u8], b: &[u8]) -> Ordering {
     let lower = |byte: &u8| byte.to_ascii_lowercase();
-    a.len().cmp(&b.len()).then_with(|| a.iter().map(lower).cmp(b.iter().map(lower)))
+    a.iter().map(lower).cmp(b.iter().map(lower))
+}
+
+/// An order in which names are found quickly: their lengths tell most of them apart.
+fn by_length(a: &[u8], b: &[u8]) -> Ordering {
+    a.len().cmp(&b.len()).then_with(|| compare(a, b))
 }
 
 /// A block that names a token twice counts once.

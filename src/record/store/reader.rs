@@ -316,7 +316,9 @@ mod tests {
                     recorder.flush();
                 }
             });
-            for _ in 0..200 {
+            let begun = Instant::now();
+            while seen.iter().filter(|(is_twice, ..)| *is_twice).count() < 50 {
+                assert!(begun.elapsed() < Duration::from_secs(120), "somebody always writes: {seen:?}");
                 let reader = StoreReader::open(&folder.store()).unwrap();
                 let all = reader.activities(&everything(&reader), &Filter::default(), Some(1)).unwrap();
                 let decided: u64 = all.values().map(|activity| activity.requests(|_| true)).sum();
@@ -327,8 +329,6 @@ mod tests {
         });
         assert!(seen.iter().all(|(_, decided, told)| decided == told), "{seen:?}");
         assert!(seen.first().map(|first| first.1) < seen.last().map(|last| last.1), "{seen:?}");
-        // How often nobody writes between two looks is the machine's affair.
-        assert!(seen.iter().any(|(is_twice, ..)| *is_twice), "{seen:?}");
         assert!(StoreReader::open(&folder.store()).unwrap().second.is_some());
         recorder.close();
     }

@@ -55,7 +55,7 @@ impl CountedDecision {
     }
 
     /// What it is found by without being made: 64 bits of a keyed hash. No client has a say in what is hashed. The texts of
-    /// group and rule are not among it: they follow from the version, the group's number and the line.
+    /// group and rule are not among it: they follow from the version, the place of the group in it and the line.
     pub(super) fn key(occurrence: &Occurrence<'_>, kind: EventKind, state: &impl BuildHasher) -> u64 {
         let Occurrence { verdict, action, proof_by, .. } = occurrence;
         let ruling = verdict.ruling.as_ref();
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use crate::decide::{Ruling, RulingGroup, VerdictOutcome};
     use crate::record::store::tests::SampleRequest;
-    use crate::robots::{Rule, RuleKind};
+    use crate::robots::{ParseLimits, Robots, Rule, RuleKind};
     use hashbrown::DefaultHashBuilder;
 
     fn ruling<'a>(group: &'a str, line: u32, text: &'a [u8]) -> Ruling<'a> {
@@ -102,6 +102,17 @@ mod tests {
             of(Some(ruling("GPTBot", 3, text)), read, None, EventKind::Pace),
             of(None, read, None, kind),
         ];
+        // `A` combines two parts of the file, which name others, too.
+        let file = b"User-agent: A\nUser-agent: B\nAllow: /x\n\nUser-agent: A\nAllow: /y\n\nUser-agent: C\n";
+        let robots = Robots::parse(file, &ParseLimits::default()).robots;
+        let of_file = |token: &str, path: &[u8]| {
+            let ruling = Ruling::of(&robots.judge(&[token], true, path)).unwrap();
+            of(Some(Ruling { rule: None, ..ruling }), read, None, kind)
+        };
+        let of_file =
+            [("A", &b"/x"[..]), ("A", b"/y"), ("C", b"/x")].map(|(token, path)| of_file(token, path));
+        assert_eq!(of_file[0].1.group, ["A".into(), "B".into()]);
+        let all: Vec<_> = all.into_iter().chain(of_file).collect();
         assert_eq!(all[0].1.rule.as_deref(), Some("Disallow: /caf\\xE9"));
         for (at, (key, decision)) in all.iter().enumerate() {
             let known = all.iter().position(|(known, _)| known == key);

@@ -116,7 +116,7 @@ fn refusals_of_what_is_no_violation_are_told() {
     let ruling = Some(Ruling { group: RulingGroup::Name("*"), rule: None });
     let version = Some(VersionId::of(ROBOTS));
     for outcome in [VerdictOutcome::Stale(Notice::Waived), VerdictOutcome::Variant] {
-        let verdict = Verdict { outcome, reason: VerdictReason::Rule, ruling: ruling.clone(), version };
+        let verdict = Verdict { outcome, reason: VerdictReason::Rule, ruling, version };
         scene.count(&bot("Onebot"), Proof::Unchecked, "/x", (&verdict, Action::Refuse), noon());
     }
     assert_eq!(
