@@ -21,12 +21,6 @@ impl<V: Clone> Cache<V> {
         Self(QuickCache::with(entries, capacity, UnitWeighter, state, DefaultLifecycle::default()))
     }
 
-    /// The answer that is remembered for `header`.
-    #[inline]
-    pub(super) fn get(&self, header: &[u8]) -> Option<V> {
-        self.0.get(header)
-    }
-
     /// The answer that is remembered for `header` and `holds` still, or else what `compute` gives, remembered.
     #[inline]
     pub(super) fn get_or_compute(

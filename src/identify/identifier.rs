@@ -12,19 +12,13 @@ use super::scan::Scanner;
 use super::second_opinion;
 use super::words::RecognitionData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many headers are remembered.
 const REMEMBERED: usize = 8192;
 
-/// How many there have been.
-static COUNT: AtomicU64 = AtomicU64::new(0);
-
 /// Recognises clients by their `User-Agent`.
 #[derive(Debug)]
 pub struct Identifier {
-    /// From 1; no two of a process have the same.
-    pub(super) number: u64,
     knowledge: RecognitionData,
     scanner: Scanner,
     entries: Box<[Arc<Identity>]>,
@@ -40,9 +34,7 @@ impl Identifier {
         let scanner = Scanner::new(&knowledge)?;
         let crawlers = knowledge.catalogue.crawlers().iter();
         let entries = crawlers.map(|crawler| Arc::new(Identity::of_entry(crawler, Basis::Catalogue)));
-        let (entries, cache) = (entries.collect(), Cache::new(REMEMBERED));
-        let number = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
-        Ok(Self { number, knowledge, scanner, entries, cache })
+        Ok(Self { entries: entries.collect(), cache: Cache::new(REMEMBERED), scanner, knowledge })
     }
 
     /// Who a request with this header says it is from. `None` when the request

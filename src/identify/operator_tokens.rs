@@ -9,8 +9,7 @@ use super::cache::Cache;
 use super::catalogue::token_is_legal;
 use super::classify::{NoTrace, Trace};
 use super::header;
-use super::identifier::Identifier;
-use super::identity::{Basis, ClientKind, Identity, Recognised};
+use super::identity::{Basis, ClientKind, Identity};
 use super::scan::SignHit;
 use super::words::Mark;
 use aho_corasick::AhoCorasick;
@@ -24,9 +23,9 @@ const EVERYBODYS: &str = "Mozilla AppleWebKit WebKit KHTML Gecko like Chrome Chr
 /// Clients whose answer a version remembers. Some hundred crawlers visit a site; there may be thousands of versions.
 const REMEMBERED: usize = 128;
 
-/// Who a client is by its header alone, and at this site: the second holds for this value of the first alone. And the number
-/// of the identifier that gave the first; 0 where nobody was asked.
-type Remembered = (Recognised, u64);
+/// Who a client is by its header alone, and who it is at this site. The second holds for this value of the first alone:
+/// where the catalogue has changed, the identifier gives another one.
+type AppliedIdentity = (Arc<Identity>, Arc<Identity>);
 
 /// The tokens of one robots.txt.
 #[derive(Debug)]
@@ -34,7 +33,7 @@ pub struct OperatorTokens {
     tokens: Box<[Box<str>]>,
     automaton: Option<AhoCorasick>,
     /// Made when a crawler is first asked about: most former versions never are.
-    remembered: OnceLock<Cache<Remembered>>,
+    remembered: OnceLock<Cache<AppliedIdentity>>,
 }
 
 impl OperatorTokens {
@@ -62,39 +61,16 @@ impl OperatorTokens {
         &self.tokens
     }
 
-    /// Who a client is, by what `identifier` says of its header and with the tokens that stand in it. One look-up tells both
-    /// where the client is judged: a second one took 1 % of a refusal.
-    pub fn recognise(&self, identifier: &Identifier, user_agent: Option<&[u8]>) -> Recognised {
-        let known = self.remembered.get().zip(header::ordinary(user_agent));
-        match known.and_then(|(remembered, header)| remembered.get(header)) {
-            // Another catalogue may call it otherwise.
-            Some((recognised, number)) if number == identifier.number => recognised,
-            _ => {
-                let at_first = identifier.recognise(user_agent);
-                let identity = self.remember(&at_first, user_agent, identifier.number);
-                Recognised { at_first, identity }
-            }
-        }
-    }
-
     /// Who `identity` is at this site, with the tokens that stand in the header from which it was recognised. The same
     /// value where none does.
     pub fn applied(&self, identity: &Arc<Identity>, user_agent: Option<&[u8]>) -> Arc<Identity> {
-        self.remember(identity, user_agent, 0)
-    }
-
-    fn remember(&self, identity: &Arc<Identity>, user_agent: Option<&[u8]>, number: u64) -> Arc<Identity> {
         if !self.may_name(identity) {
             return Arc::clone(identity);
         }
-        let applied = || self.apply(identity, user_agent, &mut NoTrace);
-        let Some(header @ [_, ..]) = header::ordinary(user_agent) else { return applied() };
+        let answer = || (Arc::clone(identity), self.apply(identity, user_agent, &mut NoTrace));
+        let Some(header @ [_, ..]) = header::ordinary(user_agent) else { return answer().1 };
         let remembered = self.remembered.get_or_init(|| Cache::new(REMEMBERED));
-        let holds = |(known, by): &Remembered| {
-            Arc::ptr_eq(&known.at_first, identity) && (number == 0 || *by == number)
-        };
-        let answer = || (Recognised { at_first: Arc::clone(identity), identity: applied() }, number);
-        remembered.get_or_compute(header, holds, answer).0.identity
+        remembered.get_or_compute(header, |(known, _)| Arc::ptr_eq(known, identity), answer).1
     }
 
     /// As [`Self::applied`], with the step that changed the answer, if one did.
@@ -198,21 +174,19 @@ fn in_product_position(header: &[u8], hit: SignHit) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::identifier::Identifier;
     use super::super::words::{Mark, RecognitionData, Words};
     use super::*;
 
-    fn identifier() -> Identifier {
+    fn identity(header: &str) -> Arc<Identity> {
         let words = Words::default()
             .with(Mark::CrawlerSigns, &["*bot"])
             .with(Mark::ToolSigns, &["*probe*"])
             .with(Mark::AppMarks, &["CFNetwork/"])
             .with(Mark::Desktops, &["Windows"])
             .with(Mark::Engines, &["AppleWebKit/"]);
-        Identifier::new(RecognitionData { words, ..RecognitionData::default() }).unwrap()
-    }
-
-    fn identity(header: &str) -> Arc<Identity> {
-        identifier().recognise(Some(header.as_bytes()))
+        let identifier = Identifier::new(RecognitionData { words, ..RecognitionData::default() }).unwrap();
+        identifier.recognise(Some(header.as_bytes()))
     }
 
     fn applied(tokens: &[&str], header: &str) -> Arc<Identity> {
@@ -289,26 +263,6 @@ mod tests {
         let other = Arc::new(Identity { star: !tool.star, ..(*tool).clone() });
         assert_eq!(ask(&other, "probe/1").star, other.star);
         assert_eq!(ask(&tool, "probe/1").star, tool.star);
-    }
-
-    #[test]
-    fn another_identifier_is_believed_whatever_is_remembered() {
-        let (own, header) = (OperatorTokens::new(["Foo"]), Some(&b"probe/1 Foo/1"[..]));
-        let (one, knows_nothing) = (identifier(), Identifier::new(RecognitionData::default()).unwrap());
-        let first = own.recognise(&one, header);
-        assert_eq!(first.identity.client, ClientKind::Crawler);
-        let again = own.recognise(&one, header);
-        assert!(
-            Arc::ptr_eq(&again.identity, &first.identity) && Arc::ptr_eq(&again.at_first, &first.at_first)
-        );
-        let mut found = vec![own.recognise(&knows_nothing, header)];
-        // As a former version, it is asked by those who go by the other catalogue.
-        assert_eq!(own.applied(&first.at_first, header), first.identity);
-        found.push(own.recognise(&knows_nothing, header));
-        for found in found {
-            assert_eq!(found.at_first, knows_nothing.recognise(header));
-        }
-        assert_ne!(*knows_nothing.recognise(header), *first.at_first);
     }
 
     #[test]

@@ -67,7 +67,9 @@ impl Site {
 
     /// Who sends this header. Equal headers give equal answers, as long as policy and site are the same.
     pub fn recognise(&self, policy: &Policy, user_agent: Option<&[u8]>) -> Recognised {
-        self.rules.current().tokens.recognise(&policy.identifier, user_agent)
+        let at_first = policy.identifier.recognise(user_agent);
+        let identity = self.rules.current().tokens.applied(&at_first, user_agent);
+        Recognised { at_first, identity }
     }
 
     /// The same site judging by `bytes` as if they had been in force for ever: what the tools ask "what

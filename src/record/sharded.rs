@@ -3,30 +3,20 @@
 //! Each thread raises a copy of its own, on a cache line that no other thread writes while there are no more
 //! threads than copies; reading adds the copies up. Relaxed atomics: a counter never runs backwards and loses
 //! nothing, but two counters that are read together may be of slightly different moments.
-//!
-//! The first threads share theirs with nobody ever. They need no operation that locks a cache line, of which a refusal
-//! would take six: together half a percent of it.
 
 use std::array;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use strum::VariantArray;
 
-/// How many copies there are. More threads than that share those that are not `UNSHARED`, and are right all the same.
+/// How many copies there are. More threads than that share, and are right all the same.
 const COPIES: usize = 8;
 
-/// How many of them the first threads have for themselves.
-const UNSHARED: usize = 4;
-
-/// How many threads there have been.
+/// Which copy the next new thread raises.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Which copy a thread raises.
-    static OWN: usize = match NEXT.fetch_add(1, Ordering::Relaxed) {
-        own @ ..UNSHARED => own,
-        number => UNSHARED + number % (COPIES - UNSHARED),
-    };
+    static OWN: usize = NEXT.fetch_add(1, Ordering::Relaxed) % COPIES;
 }
 
 /// One thread's counters. Two cache lines apart from the next: processors fetch them in pairs.
@@ -48,13 +38,9 @@ impl<const N: usize> Sharded<N> {
     /// Raises counter `index` by `by`. An index that is none raises nothing.
     pub(super) fn add(&self, index: usize, by: u64) {
         // A thread that is ending has no copy of its own any more.
-        let own = OWN.try_with(|own| *own).unwrap_or(UNSHARED);
-        match self.0.get(own).and_then(|copy| copy.0.get(index)) {
-            Some(counter) if own < UNSHARED => {
-                counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
-            }
-            Some(counter) => drop(counter.fetch_add(by, Ordering::Relaxed)),
-            None => {}
+        let own = OWN.try_with(|own| *own).unwrap_or_default();
+        if let Some(counter) = self.0.get(own).and_then(|copy| copy.0.get(index)) {
+            counter.fetch_add(by, Ordering::Relaxed);
         }
     }
 

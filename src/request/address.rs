@@ -86,7 +86,7 @@ pub const fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Whether an address of IPv4 is not one of a host on the public internet.
+/// Whether these bytes of an IPv4 address are in a special-purpose registry.
 const fn is_special([first, second, third, _]: [u8; 4]) -> bool {
     match first {
         // "This network" (RFC 791 §3.2), private, loopback; multicast, reserved and broadcast (RFC 1112 §4).

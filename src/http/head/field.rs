@@ -19,11 +19,11 @@ impl<'a> Field<'a> {
         }
         let (name, value) = line.split_at_checked(token_length(line)).unwrap_or_default();
         let ([_, ..], [b':', value @ ..]) = (name, value) else { return Err(HttpFault::FieldName) };
-        // What may stand in a name and the colon may stand in a value, too.
+        // The name and the colon hold no byte that a value may not hold, so the whole line is checked at once.
         if !are_all(line, may_stand_in_a_value) {
             return Err(HttpFault::FieldValue);
         }
-        // Of what is trimmed, only blanks may stand in a value.
+        // `trim_ascii` removes other whitespace as well, but a checked value holds only spaces and tabs.
         Ok(Self { name, value: value.trim_ascii() })
     }
 

@@ -55,7 +55,7 @@ const fn is_tchar(byte: u8) -> bool {
         || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
 }
 
-/// For every byte whether it [`is_tchar`], and whether it may stand in the name of a host: all bytes of all names are asked for.
+/// For every byte: whether it [`is_tchar`], and whether it may stand in the name of a host.
 #[expect(clippy::indexing_slicing, reason = "each byte has a place, and a constant cannot panic")]
 const IN_NAMES: [(bool, bool); 256] = {
     let (mut table, mut byte) = ([(false, false); 256], 0_u8);
@@ -90,8 +90,7 @@ fn are_all(bytes: &[u8], is_good: impl Fn(u8) -> bool) -> bool {
     }
 }
 
-/// Whether two names are the same: they compare without case (RFC 9110 §5.1). The length tells most of them apart, and most
-/// bytes are equal.
+/// Whether two field names are the same. They compare without case (RFC 9110 §5.1).
 fn is_same(name: &[u8], own: &str) -> bool {
     name.len() == own.len()
         && name.iter().zip(own.as_bytes()).all(|(one, two)| one == two || one.eq_ignore_ascii_case(two))
